@@ -9,9 +9,12 @@ from __future__ import annotations
 import gc
 import os
 from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
 from zlib import crc32
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.disks import small_disk as small_disk
@@ -30,6 +33,12 @@ settings.load_profile("apframe")
 os.environ |= {"RAY_memory_monitor_refresh_ms": "0", "RAY_local_fs_capacity_threshold": "1"}
 
 SHARE = int(os.environ.get("APFRAME_SHARE", "1"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Modules of tests have no doctests, and looking for them takes time."""
+    return [each for each in (yield) if not (isinstance(each, DoctestModule) and file_path.name.startswith("test_"))]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

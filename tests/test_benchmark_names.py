@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from apframe import static_table
 
 PACKAGE = Path(__file__).parents[1] / "apframe"
@@ -50,6 +52,7 @@ def test_names_are_found() -> None:
     assert _SOURCE.sub("", "a\n\nSource: KITTI\nof old\n\nb") == "a\n\n\n\nb"
 
 
+@pytest.mark.slow
 def test_the_core_names_no_benchmark() -> None:
     found = [f"{name}: {line.strip()}" for name, text in texts() for line in text.splitlines() if NAME.search(line)]
     assert found == []

@@ -61,6 +61,7 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment",
     [
@@ -88,6 +89,7 @@ def test_arguments_of_other_programs_are_not_the_command() -> None:
         assert not ctrl_c.is_command(["a.py", *arguments], ["python", "a.py", *arguments])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["polars", "apframe.evaluation.evaluate"])
 def test_ctrl_c_in_the_installed_script(moment: str, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
@@ -103,6 +105,7 @@ def test_ctrl_c_at_any_event(moment: int, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+@pytest.mark.slow
 def test_programs_that_only_import_it_keep_their_ctrl_c() -> None:
     script = "import signal, apframe; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)

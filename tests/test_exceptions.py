@@ -85,6 +85,7 @@ def test_the_command_spells_options_as_flags() -> None:
     assert spelled("iou_type") == "iou_type"
 
 
+@pytest.mark.slow
 def test_other_threads_name_options_as_they_do() -> None:
     """A command in one thread changes no message of another; the threads that apframe starts for it name flags as well."""
     inside, done = threading.Event(), threading.Event()
@@ -159,6 +160,7 @@ def test_a_package_that_is_missing_is_to_be_installed() -> None:
         import_optional("nowhere.at_all", "rotated boxes need nowhere", "nowhere", "rotated")
 
 
+@pytest.mark.slow
 def test_the_extras_bring_the_packages_that_errors_name() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     modules = [ast.parse(path.read_text()) for path in sorted((ROOT / "apframe").rglob("*.py"))]
@@ -169,6 +171,7 @@ def test_the_extras_bring_the_packages_that_errors_name() -> None:
     assert [pair for pair in pairs if pair[0] not in [re.split("[<>=]", each)[0] for each in extras[pair[1]]]] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_installed_from_an_index_that_lacks_it() -> None:
     """Neither errors nor pages say `pip install "apframe[charts]"`: apframe is on no index."""
     texts = [path for folder in ("apframe", "docs") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]

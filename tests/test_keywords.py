@@ -27,7 +27,7 @@ def test_keywords_of_others_are_known_to_evaluate(name: str, remedy: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["maxDets", "max_detection"])
-def test_keywords_of_others_are_known_where_those_of_evaluate_are_taken(name: str) -> None:
+def test_keywords_of_others_are_known_beside_those_of_evaluate(name: str) -> None:
     options: dict[str, Any] = {name: [1]}
     for step in (lambda: apf.Evaluator(TRUTH, **options), lambda: apf.COCO.with_options(**options)):
         with pytest.raises(ParameterError, match=f"^no option '{name}'; did you mean max_detections"):

@@ -143,6 +143,7 @@ def test_every_package_has_its_place() -> None:
     assert sorted(found - {"__pycache__", "__init__"}) == sorted(PACKAGES)
 
 
+@pytest.mark.slow
 def test_import_brings_in_polars_alone() -> None:
     heavy = ["click", "rich", "numpy", "duckdb", "msgspec", "pandas", "pyarrow", "altair", "pycocotools"]
     for use in ("", "apframe.Evaluation; apframe.evaluate;"):  # whose files are read while NumPy is imported
@@ -151,6 +152,7 @@ def test_import_brings_in_polars_alone() -> None:
         assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_headline_numbers_import_no_other_steps() -> None:
     steps = ("evaluation.slices.slices", "evaluation.thresholds.sweep", "evaluation.curves", "metrics.coco_arrays")
     others = {f"apframe.{step}" for step in steps}

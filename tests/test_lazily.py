@@ -22,6 +22,7 @@ def run(script: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_method_is_imported_when_it_is_used() -> None:
     script = """
 import sys, apframe
@@ -37,6 +38,7 @@ def test_methods_have_their_signatures_and_texts() -> None:
     assert list(inspect.signature(apf.Protocol.at_version).parameters) == ["self", "version"]
 
 
+@pytest.mark.slow
 def test_a_test_may_replace_a_method_that_was_not_used_yet() -> None:
     script = """
 from unittest import mock
@@ -57,7 +59,7 @@ def test_a_subclass_calls_the_method_of_its_base() -> None:
         assert Own.by(mock.Mock(spec=Own, __class__=Own), "weather").item() == 1
 
 
-def test_measures_are_an_attribute_of_expressions_and_of_their_class() -> None:
+def test_measures_are_an_attribute_of_expressions() -> None:
     ranked = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.8, 0.7]})
     assert ranked.select(pl.col("relevant").ap.average_precision("score", n_positives=2)).item() == pytest.approx(5 / 6)  # type: ignore[attr-defined]
     assert pl.Expr.ap.average_precision.__name__ == "average_precision"  # type: ignore[attr-defined]

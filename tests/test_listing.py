@@ -13,6 +13,7 @@ from apframe.listing import Listing
 LISTINGS: list[Callable[..., Listing]] = [apf.list_formats, apf.list_protocols, apf.list_definitions, apf.list_measures]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda each: each.__name__)
 def test_listings_fit_80_columns(listing: Callable[..., Listing]) -> None:
     table = listing()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.map import APART, repeated
+
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "apframe"
 # a test, and the modules that it tests besides the one of its own name
@@ -130,23 +132,13 @@ TESTED_IN = {
     "training/test_losses.py": "training/torch_losses",
 }
 IN_THEIR_DOCTESTS = ["metrics/list_sums", "registry", "wording"]
-OF_MANY_MODULES = (
-    "conformance",
-    "docs",
-    "fuzz",
-    "parity",
-    "pins",
-    "plugins",
-    "properties",
-    "speed",
-)  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_refused_rows.py", "formats/test_unwritable.py", "metrics/test_branches.py",
     "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "benchmarks/driving/test_driving_kits.py",
     "benchmarks/test_printed_tables.py",
-    "protocols/test_optimal.py", "protocols/test_reads.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
-    "report/test_browser.py", "report/test_search_pages.py",
+    "protocols/test_optimal_matching.py", "protocols/test_reads.py", "pycocotools/test_surface.py",
+    "pycocotools/test_training.py", "report/test_browser.py", "report/test_search_pages.py",
     "scale/test_bad_shards.py", "scale/test_resuming.py",
 }  # fmt: skip
 
@@ -178,12 +170,25 @@ def test_doctests_are_there(module: str) -> None:
     assert ">>> " in (PACKAGE / f"{module}.py").read_text()
 
 
+def test_every_file_and_class_has_a_name_of_its_own(tmp_path: Path) -> None:
+    assert repeated(PACKAGE) + repeated(TESTS, APART) == []
+    for folder in ("formats", "store"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "coco.py").write_text("class Own: ...")
+    assert repeated(tmp_path) == [f"{name}: formats/coco.py, store/coco.py" for name in ("coco.py", "class Own")]
+
+
+def test_names_of_tests_can_be_read_at_a_glance() -> None:
+    names = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert [name for name in sorted(names) if len(name) > 60] == []
+
+
 def test_every_test_says_what_it_tests() -> None:
     found = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     listed = TESTED_IN.keys() | OF_A_PACKAGE
     assert listed <= found
     mirrored = {own_test(module) for module in MODULES}
-    inside = {test for test in found if "/" in test and not test.startswith(OF_MANY_MODULES)}
+    inside = {test for test in found if "/" in test and not test.startswith(APART)}
     inside = {test for test in inside if not is_of_benchmark(test)}
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
 

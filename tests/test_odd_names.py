@@ -120,7 +120,7 @@ def test_a_sum_may_have_any_name_in_sql() -> None:
         assert answer.to_dict(as_series=False) == {name: [6], "x1": ["text"]}
 
 
-def test_sql_says_what_it_calls_columns_that_differ_in_case_alone(tmp_path: Path) -> None:
+def test_sql_says_what_it_calls_columns_that_differ_in_case(tmp_path: Path) -> None:
     dataset, found = data("images", names=["Image_ID", "IMAGE_ID", ""])
     evaluation = apf.evaluate(dataset, found, iou_thresholds=[0.5])  # to write the tables of ten takes long
     told = r"images\.Image_ID is Image_ID_1, images\.IMAGE_ID is IMAGE_ID_2, images\.\(no name\) is unnamed"

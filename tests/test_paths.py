@@ -137,6 +137,7 @@ def test_nor_that_of_the_folder_for_temporary_files(tmp_path: Path, monkeypatch:
     assert scan_results(Path("a.json"), BytesIO(json.dumps(FOUND).encode())) is not None
 
 
+@pytest.mark.slow
 def test_a_run_whose_name_is_a_pattern_is_queried(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def run_names(pattern: str | Path) -> list[str]:
     return apf.scan_runs(pattern).tables["runs"].collect()["run"].to_list()
 
 
+@pytest.mark.slow
 def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
     for name in ("one/a", "two/b"):
         (tmp_path / "runs" / name).parent.mkdir(parents=True)
@@ -168,6 +170,7 @@ def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
     assert run_names(tmp_path / "**" / "**" / "?") == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_two_stars_follow_links(tmp_path: Path) -> None:
     stored(tmp_path / "elsewhere" / "a", "a")
     (tmp_path / "runs").mkdir()
@@ -201,6 +204,7 @@ def pipe(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+@pytest.mark.slow
 def test_pipes_are_read_to_their_end(
     pipe: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +318,7 @@ def test_a_list_of_images_that_is_no_text(tmp_path: Path) -> None:
         apf.read_dataset(written(tmp_path, given))
 
 
+@pytest.mark.slow
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
@@ -336,6 +341,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         apf.scan_runs(folder / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NO_NAMES.values(), "circle/a", os.fsdecode(b"\xff")], ids=[*NO_NAMES, "circle", "not UTF-8"])
 def test_nor_is_anything_written_there(tmp_path: Path, name: str) -> None:
     (tmp_path / "circle").symlink_to("circle")

@@ -85,6 +85,7 @@ def test_annotations_are_left_out(problem: str, fields: dict[str, Any], kind: st
     assert evaluation.dataset.annotations["scene"].to_list() == ["night", "day"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize(("problem", "fields"), BAD_DETECTIONS.items())
 def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:
@@ -99,6 +100,7 @@ def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str
     assert evaluation.notes == (f"left out: 1 detection ({problem})",)
 
 
+@pytest.mark.slow
 def test_all_kinds_at_once_and_what_shows_them(tmp_path: Path) -> None:
     truth, found = truth_with(*BAD_ANNOTATIONS.values()), found_with(*BAD_DETECTIONS.values())
     with pytest.warns(InvalidRowsWarning):
@@ -130,6 +132,7 @@ def test_ids_that_stand_twice_leave_the_first() -> None:
     assert evaluation.summary.equals(EXPECTED)
 
 
+@pytest.mark.slow
 def test_frames() -> None:
     columns = pl.DataFrame({"image_id": [1, 2, 2], "category_id": [1, 2, 2], "score": [0.9, 0.8, float("nan")],
                             "x": [10.0, 5, 5], "y": [10.0, 5, 5], "width": [50.0, 60, 1], "height": [40.0, 60, 1]})  # fmt: skip
@@ -149,6 +152,7 @@ def test_frames() -> None:
     assert evaluator._faults == []
 
 
+@pytest.mark.slow
 def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
     pytest.importorskip("shapely")
     square, crossed = [0.0, 0, 9, 0, 9, 9, 0, 9], [0.0, 0, 9, 9, 9, 0, 0, 9]
@@ -166,6 +170,7 @@ def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
         assert apf.evaluate(dataset, of_masks, iou_type="segm", invalid="drop").summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_lines_of_csv(tmp_path: Path) -> None:
     truth = "image_id,class,x,y,w,h\n1,cat,1,2,30,40\n1,cat,1,2,-3,4\n1,cat,nan,2,3,4\n"
     (tmp_path / "truth.csv").write_text(truth)
@@ -178,6 +183,7 @@ def test_lines_of_csv(tmp_path: Path) -> None:
     assert evaluation.summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_lines_of_text(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 1 2 30 40\ncat 1 2 -3 4\n", b="dog 1 2 nan 4\ndog 5 6 70 80\n")
     found = text_folder(tmp_path / "found", a="cat .9 1 2 30 40\ncat inf 1 2 3 4\n", b="dog .8 5 6 70 80\ndog .7 1 2 3 wide\n")
@@ -195,7 +201,7 @@ def test_lines_of_text(tmp_path: Path) -> None:
     assert kept.matches(0.5)["outcome"].to_list() == ["tp", "fp"]
 
 
-def test_lines_are_named_by_paths_that_differ_and_problems_end_without_a_comma(tmp_path: Path) -> None:
+def test_lines_are_named_by_paths_that_differ(tmp_path: Path) -> None:
     files = {"data.yaml": "val: [one/images, two/images]\nnames: [cat]\n"}
     for part in ("one", "two"):
         files |= {f"{part}/images/{part}.jpg": "", f"{part}/labels/{part}.txt": "0 .5 .5 .2 .2\n0 .5 .5 .2\n"}
@@ -212,7 +218,8 @@ def test_lines_are_named_by_paths_that_differ_and_problems_end_without_a_comma(t
     assert named.names_of(lines["line"] == 1) == ("line 1 of one/a.txt", "line 1 of two/a.txt", "line 1 of b.txt")
 
 
-def test_negative_sides_stay_as_false_positives_where_the_reference_keeps_them(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_negative_sides_stay_where_the_reference_keeps_them(tmp_path: Path) -> None:
     found = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
     with pytest.raises(InputError, match="width is negative"):
         apf.evaluate(truth_with(), found, apf.VOC2007)
@@ -276,6 +283,7 @@ def tables(draw: st.DrawFn) -> tuple[dict[str, list[dict[str, Any]]], dict[str, 
     return rows, kept
 
 
+@pytest.mark.slow
 @given(made=tables(), as_files=st.booleans())
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_files: bool) -> None:
@@ -306,7 +314,7 @@ def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_
             assert apf.evaluate(truth, found).summary.equals(alone.summary)
 
 
-def test_several_faults_are_counted_and_the_first_of_each_kind_is_shown() -> None:
+def test_several_faults_are_counted_and_the_first_are_shown() -> None:
     wrong = [BAD_ANNOTATIONS[problem] for problem in ("width is negative", "width is negative", "category_id is missing")]
     with pytest.raises(RowError, match=r"^annotations: category_id is missing where annotation_id is 102; supply it") as caught:
         apf.evaluate(truth_with(*wrong), found_with(BAD_DETECTIONS["score is missing"]))
@@ -332,7 +340,7 @@ def test_only_as_many_unknown_ids_follow_as_ids_were_refused() -> None:
     assert "annotations: image_id is not among the images where annotation_id is 2, 3" in caught.value.others
 
 
-def test_detections_of_unknown_images_are_counted_with_other_faults() -> None:
+def test_detections_of_unknown_images_are_counted_as_faults() -> None:
     found = found_with(BAD_DETECTIONS["score is missing"], {"image_id": 77}, {"image_id": 78})
     with pytest.raises(RowError, match=r"^detections: score is missing where detection_id is 3; supply it") as caught:
         apf.evaluate(truth_with(), found)
@@ -350,7 +358,7 @@ def test_a_missing_file_and_a_wrong_option_come_before_rows(tmp_path: Path) -> N
         apf.evaluate(truth, FOUND, categories=["bird"])
 
 
-def test_an_option_that_names_what_was_refused_is_no_error_before_the_fault() -> None:
+def test_an_option_may_name_what_was_refused() -> None:
     truth = truth_with() | {"categories": [CATEGORIES[0], CATEGORIES[1] | {"id": None}], "annotations": GOOD[:1]}
     with pytest.raises(RowError, match=r"^categories: category_id is missing where row is 2; supply it or remove these rows$"):
         apf.evaluate(truth, FOUND, categories=["dog"])

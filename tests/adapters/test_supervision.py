@@ -38,7 +38,7 @@ def test_detections_are_rows_in_the_order_of_the_images() -> None:
     assert "name" not in found.columns
 
 
-def test_names_and_tracks_are_columns_null_where_they_are_not_given() -> None:
+def test_names_and_tracks_that_are_not_given_are_null() -> None:
     named = detections(data={"class_name": np.array(["cat"])}, tracker_id=np.array([9]))
     found = from_supervision([named, NOTHING, detections()], [1, 2, 3])
     assert found.select("image_id", "name", "tracker_id").rows() == [(1, "cat", 9), (3, None, None)]

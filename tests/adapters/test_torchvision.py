@@ -56,16 +56,19 @@ def test_script_on_the_sample_has_the_numbers_of_the_reference(model: str) -> No
     run_script(truth, json.loads((STREET / f"{model}.json").read_text()), "bbox")
 
 
+@pytest.mark.slow
 @given(sets(boxes))
 def test_script_with_boxes_has_the_numbers_of_the_reference(data: tuple[Truth, list[Row]]) -> None:
     run_script(*data, "bbox")
 
 
+@pytest.mark.slow
 @given(sets(masks, 3))
 def test_script_with_masks_has_the_numbers_of_the_reference(data: tuple[Truth, list[Row]]) -> None:
     run_script(*data, "segm")
 
 
+@pytest.mark.slow
 @given(sets(people))
 def test_script_with_keypoints_has_the_numbers_of_the_reference(data: tuple[Truth, list[Row]]) -> None:
     run_script(*data, "keypoints")

@@ -41,7 +41,7 @@ def test_boxes_are_rows_with_the_names_of_classes_and_files() -> None:
     ]
 
 
-def test_results_join_the_ids_of_the_ground_truth_by_file_and_class() -> None:
+def test_results_join_ids_of_the_truth_by_file_and_class() -> None:
     truth = apf.Dataset(
         {"image_id": [77], "file_name": ["0042.jpg"]}, {"category_id": [18], "name": ["cat"]},
         {"image_id": [77], "category_id": [18], "x": [10], "y": [10], "width": [20], "height": [10]},

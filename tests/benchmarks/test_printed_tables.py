@@ -183,6 +183,7 @@ def cells(text: str) -> list[list[str]]:
     return [re.split(r" *\| *|  +", row.strip(" |")) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_printed(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("eval", *SAMPLES[name], "--protocol", name)
@@ -191,6 +192,7 @@ def test_printed(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert cells(marked_up) == cells(TABLES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_printed_within_80_columns(name: str) -> None:
     """In blocks if necessary, which repeat the labels and have the same numbers."""

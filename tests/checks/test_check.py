@@ -72,7 +72,7 @@ def test_every_row_that_is_refused_is_named_wherever_the_data_is(kind: str, tmp_
     assert named == ERRORS
 
 
-def test_a_dataset_and_canonical_detections_are_taken_as_they_are() -> None:
+def test_a_dataset_and_detections_are_taken_as_they_are() -> None:
     truth, found = apf.read_coco(CLEAN), apf.read_coco_results(CLEAN["detections"])
     assert check(truth, found).is_empty()
     assert check(truth, found.with_columns(score=0.5))["check"].to_list() == ["equal_scores"]
@@ -153,13 +153,14 @@ def test_a_double_that_is_broken_too_is_both() -> None:
     }
 
 
-def test_an_image_with_a_bad_size_stays_one_that_annotations_refer_to() -> None:
+def test_annotations_refer_to_an_image_with_a_bad_size() -> None:
     truth, _ = frames(CLEAN)
     truth["images"] = truth["images"].with_columns(width=100.5).rename({"width": "image_width", "height": "image_height"})
     assert errors(check(truth)) == {("images", "1", "4", "image_width is not a whole number")}
     assert check(truth)["severity"].to_list() == ["error"]
 
 
+@pytest.mark.slow
 def test_results_are_joined_by_name_when_asked() -> None:
     names = {image["id"]: image["file_name"] for image in CLEAN["images"]}
     data = of_all("detections", lambda row: {"image_id": names[row["image_id"]]})
@@ -173,7 +174,7 @@ def test_results_are_joined_by_name_when_asked() -> None:
     ).rows()
 
 
-def test_results_that_need_their_ground_truth_say_so_where_it_is_refused() -> None:
+def test_results_say_that_they_need_a_truth_that_is_refused() -> None:
     truth, found = frames(CLEAN)
     truth["images"] = truth["images"].drop("image_id")
     findings = check(truth, found, join_by_name="categories")
@@ -183,6 +184,7 @@ def test_results_that_need_their_ground_truth_say_so_where_it_is_refused() -> No
     )
 
 
+@pytest.mark.slow
 def test_other_formats(tmp_path: Path) -> None:
     truth, results = tmp_path / "truth", tmp_path / "results"
     for folder, line in ((truth, "cat 10 10 40 30\ncat 10 10 40 29\n"), (results, "cat 1.5 10 10 40 30\neel .5 0 0 9 9\n")):
@@ -229,6 +231,7 @@ def test_the_sample_is_clean(name: str) -> None:
     assert set(check(STREET / "instances.json", STREET / f"{name}.json")["severity"]) <= {"note"}
 
 
+@pytest.mark.slow
 @of_real_data
 @pytest.mark.parametrize("name", ["detections_bbox", "detections_segm"])
 def test_real_annotations_are_clean(name: str) -> None:
@@ -236,6 +239,7 @@ def test_real_annotations_are_clean(name: str) -> None:
     assert findings.select("severity", "check", "n_rows").rows() == [("note", "unused_category", 10)]
 
 
+@pytest.mark.slow
 @of_real_data
 def test_areas_of_boxes_are_found_among_real_annotations() -> None:
     truth = json.loads((REAL / "instances.json").read_text())
@@ -245,6 +249,7 @@ def test_areas_of_boxes_are_found_among_real_annotations() -> None:
     assert findings["n_rows"].item() > 0.5 * len(truth["annotations"])
 
 
+@pytest.mark.slow
 @given(case=cases() | cases(strings=True))
 def test_what_is_evaluated_has_no_errors(case: Case) -> None:
     assert "error" not in check(case.truth, case.results)["severity"]
@@ -272,6 +277,7 @@ WRONG: list[tuple[str | None, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @given(case=cases(), wrong=st.sampled_from(WRONG), place=st.integers(0, 20), double=st.booleans())
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 def test_what_evaluation_refuses_is_an_error(

@@ -50,6 +50,7 @@ def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_false_detections_hide_nothing() -> None:
     truth, found = scene()
     swapped = pl.DataFrame(found).rename({"cuboid_length": "cuboid_width", "cuboid_width": "cuboid_length"})

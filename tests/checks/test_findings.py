@@ -285,7 +285,7 @@ def test_what_is_common_is_silent(data: dict[str, list[Row]]) -> None:
     assert found(data) == []
 
 
-def test_ids_that_are_all_known_are_told_from_a_shift_by_what_they_overlap() -> None:
+def test_a_shift_of_known_ids_is_seen_by_what_they_overlap() -> None:
     places = [(image_id, category_id, 10 * k) for image_id in (1, 2, 3) for category_id in (2, 3) for k in range(5)]
     truth = {
         "images": [{"id": image_id} for image_id in (1, 2, 3)],
@@ -330,7 +330,7 @@ def test_boxes_that_overlap_nothing_are_of_another_scale() -> None:
     assert check(truth, smaller[:49]).is_empty()  # too few to say so
 
 
-def test_boxes_that_are_elsewhere_for_a_reason_that_is_told_are_told_once() -> None:
+def test_boxes_elsewhere_for_a_reason_are_told_once() -> None:
     truth, results = scene(60)
     fractions = [row | {"bbox": [side / 2000 for side in row["bbox"]]} for row in results]
     assert check(truth, fractions)["check"].to_list() == ["fractions"]
@@ -368,6 +368,7 @@ def test_rows_are_counted_among_all_that_were_given() -> None:
     assert totals == {"8 annotations", "5 detections"}, problems
 
 
+@pytest.mark.slow
 def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
     numbers = range(1, 1001)
     truth = {
@@ -389,6 +390,7 @@ def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_false", [0, 299])
 @pytest.mark.parametrize(("key", "shift"), [("category_id", 1), ("category_id", -1), ("image_id", 1)])
 def test_a_shift_is_seen_among_many_false_detections(key: str, shift: int, n_false: int) -> None:
@@ -477,7 +479,8 @@ def test_findings_are_sorted_by_severity_then_rows() -> None:
     assert worst(findings.filter(pl.col("severity") != "error")) == "warning"
 
 
-def test_a_mask_that_cannot_be_decoded_is_a_warning_where_there_are_boxes_and_an_error_where_there_are_none() -> None:
+@pytest.mark.slow
+def test_a_broken_mask_is_a_warning_beside_boxes_else_an_error() -> None:
     broken = changed("annotations", 1, segmentation=[[1, 2, 3]])
     assert [row for row in found(broken) if row[1] == "invalid_mask"] == [("warning", "invalid_mask", "annotations", 1, ["12"])]
     shapes = [{"image_id": 1, "category_id": 2, "score": 0.5, "segmentation": [[1, 2, 3]]}]

@@ -37,6 +37,7 @@ def test_label_maps_are_opened(name: str, tmp_path: Path) -> None:
     assert of_maps.select("severity", "check").rows() == expected
 
 
+@pytest.mark.slow
 def test_label_maps_of_classes() -> None:
     folder = Path(__file__).parents[2] / "data" / "segments" / "semantic"
     assert apf.check(folder / "truth", folder / "model_a").filter(severity="error").is_empty()

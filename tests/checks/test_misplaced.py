@@ -62,6 +62,7 @@ OPTIONS: dict[str, tuple[list[dict[str, pl.Expr]], str, str, dict[str, Any]]] = 
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.BoxFormatWarning")
 @pytest.mark.parametrize(("changes", "check", "remedy", "options"), OPTIONS.values(), ids=OPTIONS)
 def test_the_option_is_named_and_helps(
@@ -74,6 +75,7 @@ def test_the_option_is_named_and_helps(
     assert apf.evaluate(TRUTH, detections, **options).summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_swapped_axes_are_exchanged_by_the_expression() -> None:
     detections = found(SWAPPED)
     ((name, _, remedy),) = findings(detections)
@@ -85,6 +87,7 @@ def test_swapped_axes_are_exchanged_by_the_expression() -> None:
     assert findings(both)[0][2].endswith(', then give box_format="xyxy".')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("across", "down", "words"), [(0.5, 0.5, "0.5 times"), (2.0, 3.0, r"2 (x) and 3 (y) times")])
 def test_scales(across: float, down: float, words: str) -> None:
     detections = found(times(across, down))
@@ -106,6 +109,7 @@ RESIZED: dict[str, tuple[dict[str, pl.Expr], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "words"), RESIZED.values(), ids=RESIZED)
 def test_resized_images(change: dict[str, pl.Expr], words: str) -> None:
     ((name, problem, _),) = findings(found(change))
@@ -113,6 +117,7 @@ def test_resized_images(change: dict[str, pl.Expr], words: str) -> None:
     assert words in problem
 
 
+@pytest.mark.slow
 def test_ground_truth_may_be_what_is_written_otherwise() -> None:
     truth = apf.Dataset(IMAGES, CATEGORIES, ANNOTATIONS.with_columns(**CORNERS), box_format="xywh")
     checked = apf.check(truth, found()).filter(pl.col("check") == "corners")
@@ -125,6 +130,7 @@ def test_what_fits_or_fits_in_no_way_is_not_explained(changes: dict[str, pl.Expr
     assert {name for name, *_ in findings(found(changes))} <= {"no_overlap"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [CORNERS, times(0.5, 0.5)], ids=["corners", "scaled"])
 def test_many_detections_of_low_scores_hide_nothing(change: dict[str, pl.Expr]) -> None:
     """299 small false ones on each image, where a share of the detections would be less than 1 %."""
@@ -164,6 +170,7 @@ YOLO_TRUTH = TRUTH.part(TRUTH.images.with_columns(pl.col("image_id").cast(pl.Str
                         TRUTH.annotations.with_columns(pl.col("image_id").cast(pl.String)))  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path: Path) -> None:
     places, printed = ORDERS[order]
@@ -182,7 +189,8 @@ def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path
     assert apf.evaluate(YOLO_TRUTH, folder)["AP"] > 0.99
 
 
-def test_the_usual_order_of_yolo_and_other_formats_are_no_finding(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_usual_order_of_fields_is_no_finding(tmp_path: Path) -> None:
     folder = lines(tmp_path / "found", (1, 2, 3, 4, 5))
     assert apf.check(YOLO_TRUTH, folder).filter(severity="warning").is_empty()
     moved = found(FRACTIONS, CENTRES, {"x": pl.col("score"), "y": pl.col("x"), "width": pl.col("y"), "height": pl.col("width")})

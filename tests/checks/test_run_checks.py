@@ -74,6 +74,7 @@ def checked(*arguments: str) -> tuple[int, str, str]:
     return int(ended.value.code or 0), out.getvalue(), err.getvalue()
 
 
+@pytest.mark.slow
 def test_the_command_takes_judgements_and_a_run() -> None:
     qrels, run = str(DATA / "search" / "qrels.txt"), str(DATA / "search" / "run_dense.txt")
     code, out, _ = checked(qrels, run)

@@ -58,7 +58,7 @@ def test_counts_by_hand() -> None:
     assert rows("occlusion", apf.stats(TRUTH, FOUND, by="annotations.occlusion"))[0] == ("0.1", 1, None, 1, 0, 100.0, None)
 
 
-def test_sizes_of_turned_boxes_are_those_of_upright_ones_around_them() -> None:
+def test_sizes_of_turned_boxes_are_those_of_upright_ones() -> None:
     box = {"x": [10], "y": [20], "width": [60], "height": [40], "angle": [math.atan2(3, 4)]}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, box | {"image_id": [1], "category_id": [1]})
     sizes = apf.stats(truth).select("median_width", "median_height", "median_area").row(0)

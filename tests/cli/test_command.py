@@ -69,6 +69,7 @@ def test_eval_prints_twelve_lines_and_nothing_on_stderr() -> None:
     assert len(done.stdout.splitlines()) == 12
 
 
+@pytest.mark.slow
 def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
     done = process("eval", *files(tmp_path, results=[*FOUND, FOUND[0] | {"category_id": 9}]), "--json")
     assert done.returncode == 0
@@ -106,12 +107,14 @@ def test_reader_that_goes_away_is_no_error(run: Path) -> None:
         assert started.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == {**dict(apf.evaluate(TRUTH, RESULTS).summary.rows()), "json_version": 1}
 
 
+@pytest.mark.slow
 def test_out_and_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tmp_path / "runs" / "a")
     code, out, err = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--out", folder)
@@ -168,6 +171,7 @@ def test_options(
     assert not expected.summary.equals(apf.evaluate(TRUTH, RESULTS).summary)
 
 
+@pytest.mark.slow
 def test_columns_of_slices_one_by_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     options = ["--by", "weather", "--by", "time_of_day"]
     code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json", "--agnostic", *options)
@@ -202,6 +206,7 @@ def test_drop_unknown_images(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert (code, json.loads(out)["AP50"], err) == (0, pytest.approx(1), "")
 
 
+@pytest.mark.slow
 def test_detections_as_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     apf.read_coco_results(RESULTS).write_parquet(tmp_path / "found.parquet")
     code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, str(tmp_path / "found.parquet"))
@@ -284,6 +289,7 @@ def test_json_and_csv_together_are_refused(
     assert "--csv" in err
 
 
+@pytest.mark.slow
 def test_answers_of_sql_in_full(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT *, repeat('long ', 10) AS note FROM detections LIMIT 50"
     code, out, _ = command(capsys, monkeypatch, "sql", str(run), query)
@@ -293,6 +299,7 @@ def test_answers_of_sql_in_full(run: Path, capsys: pytest.CaptureFixture[str], m
     assert (code, json.loads(out)) == (0, [])
 
 
+@pytest.mark.slow
 def test_sql_of_several_statements_and_of_many_runs(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +309,7 @@ def test_sql_of_several_statements_and_of_many_runs(
     assert (code, out) == (0, "run\nmodel_a\n")
 
 
+@pytest.mark.slow
 def test_terminal_shows_the_first_rows(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT range AS n FROM range(1234)"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -330,6 +338,7 @@ def test_versions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     assert (code, out) == (2, "") and "--json without a command needs --version" in err
 
 
+@pytest.mark.slow
 def test_names_and_tags_of_what_is_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +357,7 @@ def test_names_and_tags_of_what_is_stored(
     assert (code, out, err) == (2, "", "error: --name and --tag need --out, the folder to store the evaluation in\n")
 
 
+@pytest.mark.slow
 def test_matches_are_stored_at_thresholds_that_are_evaluated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -312,6 +312,7 @@ def test_wrong_options_are_refused_before_anything_is_computed(arguments: list[s
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_refused(stored: Path) -> None:
     a, b = str(stored / "a"), str(stored / "b")
     for arguments, message in [

@@ -102,6 +102,7 @@ def test_formats_named_as_benchmarks(capsys: Capture, monkeypatch: Patch) -> Non
     assert code == 2 and "no format 'citypersons'; files of citypersons are of the format coco" in err
 
 
+@pytest.mark.slow
 def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
     code, out, _ = command(capsys, monkeypatch, "check", *paths)
@@ -190,6 +191,7 @@ def test_bad_use(arguments: list[str], code: int, message: str, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_label_files_get_the_names_of_their_classes(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     """As a source, and as the data set of results."""
     texts = {"labels/a.txt": "1 .5 .5 .2 .4\n", "found/a.txt": "1 .5 .5 .2 .4 .9\n", "obj.names": "cat\ndog\n"}
@@ -240,6 +242,7 @@ def test_parts_and_merges(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -
     assert apf.read_dataset(twice).categories.height == truth.categories.height
 
 
+@pytest.mark.slow
 def test_a_part_by_conditions_at_random(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     (tmp_path / "map.json").write_text('{"car": "vehicle", "truck": "vehicle"}')
     images = apf.read_dataset(TRUTH).images
@@ -259,6 +262,7 @@ def test_a_part_by_conditions_at_random(tmp_path: Path, capsys: Capture, monkeyp
     assert part.annotations["area"].min() > 1000  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_parts_in_folders(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     arguments = ["convert", TRUTH, str(tmp_path / "out"), "--to", "parquet", "--split", "a=.5,b=.5"]
     code, printed, _ = command(capsys, monkeypatch, *arguments)
@@ -268,6 +272,7 @@ def test_parts_in_folders(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -
     assert code == 1 and "is not empty" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "written"), [
     ("street", "street_a"), ("street.json", "street_a.json"), ("street.json.gz", "street_a.json.gz"),
     ("v1.2.json", "v1.2_a.json"),

@@ -221,6 +221,7 @@ def test_slices_with_all_detections(run: Command) -> None:
     assert [name.strip() for name in heading.strip("│").split("┆")][:7] == ["weather", "AP", "AP50", "APs", "APm", "APl", "AR"]
 
 
+@pytest.mark.slow
 def test_where(run: Command) -> None:
     code, out, err = run.evaluate_tiny("crowdpose", "--where", "weather = 'fog' AND area > 0")
     part = tiny("crowdpose").where("weather = 'fog'", "area > 0")
@@ -243,6 +244,7 @@ def test_image_attributes(run: Command) -> None:
     assert (code, err) == (1, "error: image attributes: no column image_id or file_name to join by; there are scene\n")
 
 
+@pytest.mark.slow
 def test_category_map(run: Command) -> None:
     path = run.folder / "map.csv"
     path.write_text("from,to\ncat,animal\n")
@@ -275,6 +277,7 @@ def with_intervals(*arguments: str) -> Done:
     return apframe("eval", TRUTH, RESULTS, "--intervals", *arguments)
 
 
+@pytest.mark.slow
 def test_intervals_stand_beside_the_numbers(street: apf.Evaluation) -> None:
     done = with_intervals()
     assert (done.returncode, done.stderr) == (0, "")
@@ -290,6 +293,7 @@ def test_intervals_stand_beside_the_numbers(street: apf.Evaluation) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_programs_get_the_table_of_intervals(street: apf.Evaluation) -> None:
     table = street.intervals()
     assert with_intervals("--csv").stdout == table.write_csv()
@@ -297,7 +301,8 @@ def test_programs_get_the_table_of_intervals(street: apf.Evaluation) -> None:
     assert with_intervals("--by", "weather,camera", "--csv").stdout == street.intervals(by=["weather", "camera"]).write_csv()
 
 
-def test_people_and_papers_get_the_most_telling_columns_of_intervals() -> None:
+@pytest.mark.slow
+def test_people_and_papers_get_telling_columns_of_intervals() -> None:
     head, _, *rows = with_intervals("--markdown").stdout.splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == ["metric", "estimate", "low", "high", "se", "n_units"]
     assert len(rows) == 12
@@ -327,6 +332,7 @@ def test_notes_on_papers_tables_go_to_stderr(options: list[str], notes: list[str
     assert "published" not in done.stdout and "mAP50-95" not in done.stdout
 
 
+@pytest.mark.slow
 def test_shards_have_intervals_too(street: apf.Evaluation, tmp_path: Path) -> None:
     assert apframe("shard", TRUTH, RESULTS, "--into", str(tmp_path / "shards"), "--n", "3").returncode == 0
     done = apframe("eval", str(tmp_path / "shards"), "--shards", "--intervals", "--csv")
@@ -334,6 +340,7 @@ def test_shards_have_intervals_too(street: apf.Evaluation, tmp_path: Path) -> No
     assert found["se"].to_list() == pytest.approx(street.intervals()["se"].to_list())
 
 
+@pytest.mark.slow
 def test_numbers_alone_cost_no_standard_error(tmp_path: Path) -> None:
     """Only `intervals` and `compare` read influences."""
     with patch("apframe.evaluation.comparison.study.read_influences", side_effect=read_influences) as read:
@@ -353,6 +360,7 @@ def test_numbers_alone_cost_no_standard_error(tmp_path: Path) -> None:
         assert read.call_count == 1
 
 
+@pytest.mark.slow
 def test_sigmas_are_given_in_the_shell(tmp_path: Path) -> None:
     """The same number as that of OKS in Python; two keypoints need two sigmas, and boxes have none."""
     person = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 40, 40], "area": 1600, "num_keypoints": 2}

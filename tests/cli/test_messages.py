@@ -37,6 +37,7 @@ def bad(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", [[], ["--json"], ["--by", "name", "--csv"]])
 @pytest.mark.parametrize("name", ["filtered", "empty", "one_class"])
 def test_a_doubtful_number_is_printed_and_written_first(
@@ -49,6 +50,7 @@ def test_a_doubtful_number_is_printed_and_written_first(
     assert (bad / "stored" / "summary.parquet").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [("other_categories", [], "2,075 of 2,075 detections have an unknown category_id and were dropped"),
@@ -63,6 +65,7 @@ def test_few_detections_or_none_are_said_once(
     assert (code, err.count("\n"), err.startswith(f"warning: {said}")) == (3, 1, True)
 
 
+@pytest.mark.slow
 def test_most_detections_dropped_are_a_doubt(
     bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +74,7 @@ def test_most_detections_dropped_are_a_doubt(
     assert (code, err.startswith("warning: 1,"), err.count("\n")) == (3, True, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["weather = 'rain'", "annotations.occlusion < .5"])
 def test_a_part_is_as_doubtful_as_the_whole(
     condition: str, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -85,6 +89,7 @@ def test_a_part_is_as_doubtful_as_the_whole(
     assert command(capsys, monkeypatch, "eval", TRUTH, RESULTS, *part)[::2] == (0, "")
 
 
+@pytest.mark.slow
 def test_a_warning_that_is_no_doubt_is_none(
     bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +100,7 @@ def test_a_warning_that_is_no_doubt_is_none(
     assert command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--strict")[::2] == (0, "")
 
 
+@pytest.mark.slow
 def test_compare(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files, of stored evaluations, and with a gate that fails, whose status is 4 all the same."""
     few = ("--metrics", "AP", "--strict")
@@ -110,6 +116,7 @@ def test_compare(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert command(capsys, monkeypatch, "compare", TRUTH, RESULTS, filtered, *few, "--fail-if-worse", "AP")[0] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "code"), [("run", 0), ("rising", 3), ("other", 3)])
 def test_rank(run: str, code: int, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs have few documents and no low scores as a matter of course; their warnings are about ids and the order."""
@@ -118,6 +125,7 @@ def test_rank(run: str, code: int, bad: Path, capsys: pytest.CaptureFixture[str]
         assert (found[0], found[1] != "", found[2] != "") == (code, True, code == 3)
 
 
+@pytest.mark.slow
 def test_errors_keep_their_status(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     (bad / "broken.json").write_text("[{]")
     assert command(capsys, monkeypatch, "eval", TRUTH, str(bad / "broken.json"), "--strict")[0] == 1

@@ -17,6 +17,7 @@ import pytest
 import apframe as apf
 from apframe.cli import command as cli
 from tests.cli.test_command import RESULTS, TRUTH, command, files
+from tests.test_progress import Screen
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 SEARCH, STREET = (Path(__file__).resolve().parents[2] / "data" / name for name in ("search", "street"))
@@ -168,6 +169,7 @@ def test_arguments_may_have_any_characters(
         assert is_harmless(out + err), (value, err)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
 @pytest.mark.parametrize("to", ["parquet", "arrow"])
 def test_target_whose_name_is_no_text(
@@ -232,6 +234,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: Capture, monkey
         assert found == RED
 
 
+@pytest.mark.slow
 def test_data_in_a_terminal_do_not_steer_it(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     truth, _ = red(tmp_path)
     Path(tmp_path / "good.json").write_text(json.dumps(FOUND))
@@ -242,6 +245,7 @@ def test_data_in_a_terminal_do_not_steer_it(tmp_path: Path, capsys: Capture, mon
         assert (code, err) == (0, "") and is_harmless(out)
 
 
+@pytest.mark.slow
 def test_names_of_runs_and_queries(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("qrels").write_text("\x1b[31m 0 a 1\n2 0 \x1b[31m 1\n")
@@ -253,6 +257,7 @@ def test_names_of_runs_and_queries(tmp_path: Path, capsys: Capture, monkeypatch:
         assert len([line for line in out.splitlines() if line.startswith("b")]) == 0
 
 
+@pytest.mark.slow
 def test_tables_fit_the_terminal_and_are_whole_elsewhere(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     truth, _ = red(tmp_path)
     Path(tmp_path / "good.json").write_text(json.dumps(FOUND))
@@ -269,6 +274,7 @@ def test_tables_fit_the_terminal_and_are_whole_elsewhere(tmp_path: Path, capsys:
 COUNTS = [f"{count}_{name}" for name in "ab" for count in ("tp", "fp", "fn")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "columns"), [
     (["--level", "category"], ["name", "model_a", "model_b", "difference", "low", "high", "p"]),
     (["--by", "camera,weather"], ["camera", "weather", "model_a", "model_b", "difference", "low", "high", "p"]),
@@ -286,6 +292,7 @@ def test_comparisons_show_the_most_in_80_columns(
     assert [name.strip("│ ") for name in lines[1].split("┆")] == columns
 
 
+@pytest.mark.slow
 def test_slices_name_all_that_is_not_shown(capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -294,6 +301,7 @@ def test_slices_name_all_that_is_not_shown(capsys: Capture, monkeypatch: Patch) 
     assert out.splitlines()[-1] == "not shown: AP75, AR1, AR10, AR100, ARs, ARm, ARl, n_detections, n_categories"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 70, 80, 90, 100])
 def test_comparisons_of_runs_show_both_ends_of_an_interval(width: int, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -305,13 +313,7 @@ def test_comparisons_of_runs_show_both_ends_of_an_interval(width: int, capsys: C
     assert (" low " in head) == (" high " in head) and "difference" in head
 
 
-class Screen(io.StringIO):
-    """A stderr that a person looks at."""
-
-    def isatty(self) -> bool:
-        return True
-
-
+@pytest.mark.slow
 def test_spinner_shows_names_as_they_are(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)

@@ -43,6 +43,7 @@ def apframe(*arguments: str) -> Done:
     return Done(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
+@pytest.mark.slow
 def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
     done = rank(QRELS, LEXICAL, DENSE, "-m", "ap P@5")
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,6 +55,7 @@ def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
     assert rows[3] == f"run_dense: 59 of 60 judged queries evaluated: {notes}"
 
 
+@pytest.mark.slow
 def test_measures_one_by_one_as_trec_eval_takes_them() -> None:
     done = rank(QRELS, DENSE, "-m", "map", "-m", "P_5 ndcg_cut_10", "--json")
     assert json.loads(done.stdout) == json.loads(rank(QRELS, DENSE, "-m", "map P_5 ndcg_cut_10", "--json").stdout)
@@ -65,6 +67,7 @@ def test_usual_measures_of_one_run() -> None:
     assert [line.split()[0] for line in lines[1:-1]] == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
 
 
+@pytest.mark.slow
 def test_per_query_as_csv_and_summary_as_json() -> None:
     ev = apf.evaluate_run(QRELS, DENSE, "AP P@5")
     rows = list(csv.DictReader(io.StringIO(rank(QRELS, DENSE, "-m", "AP P@5", "-q", "--csv").stdout)))
@@ -78,6 +81,7 @@ def test_per_query_as_csv_and_summary_as_json() -> None:
         assert row == summary | {"value": pytest.approx(summary["value"], abs=1e-12)}
 
 
+@pytest.mark.slow
 def test_compare_and_by() -> None:
     compared = json.loads(rank(QRELS, LEXICAL, DENSE, "-m", "AP", "--compare", "--json").stdout)
     assert [(row["run_a"], row["run_b"], row["n_units"]) for row in compared] == [("run_lexical", "run_dense", 59)]
@@ -87,6 +91,7 @@ def test_compare_and_by() -> None:
     assert set(grouped[0]) == {"topic", "n_queries", "AP", "P@5"}
 
 
+@pytest.mark.slow
 def test_compare_by_topic() -> None:
     options = ["-m", "AP", "--compare", "--by", "topic", "--queries", QUERIES]
     rows = json.loads(rank(QRELS, LEXICAL, DENSE, *options, "--json").stdout)
@@ -99,6 +104,7 @@ def test_compare_by_topic() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "lowest", "name"),
     [
@@ -122,6 +128,7 @@ def test_the_test_is_named_and_gives_p(options: list[str], lowest: str, name: st
     assert pair[-1] == f"p_corrected: {name}"
 
 
+@pytest.mark.slow
 def test_levels_and_limits_as_trec_eval_takes_them() -> None:
     done = rank(QRELS, DENSE, "-m", "map P.5,10 ndcg_cut.10", "-l", "2", "-M", "20", "--csv")
     ev = apf.evaluate_run(QRELS, DENSE, "AP(rel=2) P(rel=2)@5 P(rel=2)@10 nDCG@10", max_documents=20)
@@ -139,6 +146,7 @@ def test_markdown_and_latex() -> None:
     assert done.stdout == f"{apf.to_markdown(table, 4)}\n"
 
 
+@pytest.mark.slow
 def test_policies_reach_the_library() -> None:
     options = ["--missing", "zero", "--no-relevant", "skip", "--unjudged", "remove", "--trec-eval", "9"]
     printed = json.loads(rank(QRELS, DENSE, "-m", "AP AP11", "--json", *options).stdout)
@@ -149,6 +157,7 @@ def test_policies_reach_the_library() -> None:
     assert printed != apf.evaluate_run(QRELS, DENSE, "AP AP11").summary.to_dicts()
 
 
+@pytest.mark.slow
 def test_the_own_document_of_a_query(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("a 0 b 1\n")
     (tmp_path / "run").write_text("a Q0 a 1 .9 t\na Q0 b 2 .8 t\n")
@@ -171,6 +180,7 @@ def test_grades_between_0_and_1(tmp_path: Path) -> None:
     assert done == Done(0, "measure,value,n_queries\nRR(rel=0.5),1.0,1\n", "")
 
 
+@pytest.mark.slow
 def test_out_is_a_set_that_sql_reads(tmp_path: Path) -> None:
     assert rank(QRELS, LEXICAL, "-m", "AP", "--out", str(tmp_path / "run")).returncode == 0
     done = apframe("sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv")

@@ -182,6 +182,7 @@ def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_doubtful_labels_are_written_beside_the_answer_or_page(tmp_path: Path) -> None:
     tasks, other, page = (str(tmp_path / name) for name in ("tasks", "more tasks", "page.html"))
     done = apframe("report", *FILES[:2], "--relabel", tasks)
@@ -197,6 +198,7 @@ def test_doubtful_labels_are_written_beside_the_answer_or_page(tmp_path: Path) -
     assert (done.returncode, done.stderr) == (1, f"error: {tasks}: is not empty; give a new folder\n")
 
 
+@pytest.mark.slow
 def test_corrected_labels_become_ground_truth(tmp_path: Path) -> None:
     tasks, fixed = tmp_path / "tasks", str(tmp_path / "fixed.json")
     assert apframe("report", *FILES[:2], "--relabel", str(tasks)).returncode == 0
@@ -229,6 +231,7 @@ def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> No
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_tasks_that_would_lose_labels_are_refused_early(tmp_path: Path) -> None:
     options = ["--relabel", str(tmp_path / "new"), "--out", str(tmp_path / "page.html")]
     done = apframe("report", *FILES[:2], "--where", "name = 'car'", *options)
@@ -256,6 +259,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return sorted(str(path) for path in folder.iterdir())  # 10 before 9
 
 
+@pytest.mark.slow
 def test_a_history_is_in_the_order_of_its_tag(checkpoints: list[str], tmp_path: Path) -> None:
     done = apframe("report", *checkpoints, "--over", "epoch")
     assert (done.returncode, done.stderr) == (0, "")
@@ -269,6 +273,7 @@ def test_a_history_is_in_the_order_of_its_tag(checkpoints: list[str], tmp_path: 
     assert "<h1>2026-11-10 to 2026-11-11</h1>" in page.read_text() and "--over date" in page.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("over", "message"),
     [

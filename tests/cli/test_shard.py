@@ -34,6 +34,7 @@ def test_numbers_for_programs(tmp_path: Path, capsys: Capture, monkeypatch: Patc
     assert [(row["shard"], row["n_images"]) for row in json.loads(out)] == [("00000", 150), ("00001", 150)]
 
 
+@pytest.mark.slow
 def test_bad_usage_and_bad_data(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     into, empty = str(tmp_path / "shards"), tmp_path / "empty.json"
     empty.write_text("")

@@ -90,6 +90,7 @@ def test_an_evaluation_of_shards_is_stored(shards: Path, capsys: Capture, monkey
     assert found == expected
 
 
+@pytest.mark.slow
 def test_an_empty_shard(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     empty = shards / "00003"
     empty.mkdir()
@@ -113,6 +114,7 @@ def test_damaged_shards_stop_it_or_are_left_out(shards: Path, capsys: Capture, m
     assert json.loads(out) == dict(kept.rows()) | {"json_version": 1}
 
 
+@pytest.mark.slow
 def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     (shards.parent / "empty").mkdir()
     cases = [
@@ -171,6 +173,7 @@ def test_other_commands_take_shards_that_were_evaluated(
     assert (code, out, err) == (2, "", f"error: {named} has data in shards; {remedy}\n")
 
 
+@pytest.mark.slow
 def test_tables_beside_results_are_ground_truth(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     dataset = apf.read_dataset(TRUTH)
     for name in ("images", "categories", "annotations"):

@@ -73,6 +73,7 @@ SCRIPTS: dict[str, tuple[str, list[list[list[object]]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS)
 def test_a_query_is_an_argument_or_a_file_or_stdin(
     text: str, expected: list[list[list[object]]], places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
@@ -87,6 +88,7 @@ def test_a_query_is_an_argument_or_a_file_or_stdin(
         assert command(capsys, monkeypatch, "sql", folder, *options, "--json") == (0, out, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["set", "sets", "file", "search", "search_file"])
 def test_show_tables_names_all(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     code, out, _ = command(capsys, monkeypatch, "sql", str(places[place]), "SHOW TABLES", "--json")
@@ -96,11 +98,13 @@ def test_show_tables_names_all(place: str, places: dict[str, Path], capsys: Capt
         assert command(capsys, monkeypatch, "sql", str(places[place]), f"DESCRIBE {table}")[0] == 0
 
 
+@pytest.mark.slow
 def test_the_first_error_ends_it(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), "SELECT 1 AS a; FROM boxes; SELECT 2", "--csv")
     assert (code, out) == (2, "a\n1\n") and err.startswith("error: statement 2: Catalog Error") and err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["SELECT 1; SELEC 2", "SELECT 1; FROM (", "SELECT 1; 'never closed", "SELECT 1; /* never closed"]
 )
@@ -111,6 +115,7 @@ def test_nothing_is_run_if_there_is_a_syntax_error(
     assert (code, out) == (2, "") and err.startswith("error: Parser Error") and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_errors_name_file_line_and_statement(
     places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
@@ -254,6 +259,7 @@ def test_all_tables_of_a_retrieval_set(place: str, places: dict[str, Path], caps
         assert (code, out) == (0, "n\ntrue\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["set", "file"])
 def test_unrestricted(place: str, places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     out = tmp_path / "out.csv"
@@ -264,6 +270,7 @@ def test_unrestricted(place: str, places: dict[str, Path], tmp_path: Path, capsy
     assert out.read_text() == "a\n1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--unrestricted"]], ids=["restricted", "unrestricted"])
 def test_variables_of_python_are_no_tables(
     options: list[str], places: dict[str, Path], capsys: Capture, monkeypatch: Patch
@@ -348,6 +355,7 @@ TYPES: dict[str, tuple[str, object]] = {  # what --csv prints and --json holds, 
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", TYPES)
 def test_types_of_duckdb_are_printed_or_refused(
     value: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch

@@ -19,6 +19,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return lambda *arguments: command(capsys, monkeypatch, *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["errors", "confusion"])
 def test_a_stored_evaluation_gives_what_its_files_give(name: str, run: Any, tmp_path: Path) -> None:
     apf.evaluate(TRUTH, FOUND).write_parquet(tmp_path / "run")
@@ -27,6 +28,7 @@ def test_a_stored_evaluation_gives_what_its_files_give(name: str, run: Any, tmp_
     assert run(name, str(tmp_path / "run"), "--csv") == of_files
 
 
+@pytest.mark.slow
 def test_what_is_refused(run: Any, tmp_path: Path) -> None:
     apf.evaluate(TRUTH, FOUND).write_parquet(tmp_path / "run")
     stored, (gt, dt) = str(tmp_path / "run"), files(tmp_path, TRUTH, FOUND)

@@ -134,6 +134,7 @@ def test_a_pair_does_not_depend_on_the_other_runs(test: str) -> None:
     assert {"p_randomisation", "n_resamples"} <= {*known} or test == "t"
 
 
+@pytest.mark.slow
 @given(st.permutations(range(15)), st.booleans())
 def test_order_of_queries_changes_nothing(order: list[int], text: bool) -> None:
     per_query = drawn(15, 2).with_columns(pl.col("query_id").cast(pl.String if text else pl.Int64))
@@ -146,6 +147,7 @@ def test_order_of_queries_changes_nothing(order: list[int], text: bool) -> None:
     assert bootstrap_mean(shuffled, n_resamples=200).equals(bootstrap_mean(per_query, n_resamples=200))
 
 
+@pytest.mark.slow
 def test_seed_decides() -> None:
     per_query = drawn(25, 2)
     assert compare_runs(per_query, seed=3).equals(compare_runs(per_query, seed=4))  # nothing is drawn
@@ -242,6 +244,7 @@ def test_strata_add_their_variances() -> None:
         assert compared["se"].item() == pytest.approx(math.sqrt(sum(variances)) / len(d))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["t", "randomisation", "bootstrap"])
 def test_all_tests_say_much_the_same_of_many_queries(test: str) -> None:
     row = compare_runs(drawn(400, 2), test=test, n_resamples=4000).row(0, named=True)
@@ -274,6 +277,7 @@ def test_interval_is_near_that_of_the_normal_distribution() -> None:
         assert row["high"] == pytest.approx(row["difference"] + z * error, abs=0.1 * error)
 
 
+@pytest.mark.slow
 def test_interval_covers_the_mean_as_often_as_it_says() -> None:
     rng = np.random.default_rng(5)
     values = {f"run {k}": rng.exponential(1, 60).tolist() for k in range(400)}
@@ -338,7 +342,7 @@ def test_se_bias_and_detectable_are_of_the_resampled_means() -> None:
     assert row["detectable"] == pytest.approx(2.8 * row["se"], rel=1e-12)
 
 
-def test_holm_and_false_discovery_are_over_the_pairs_of_a_measure() -> None:
+def test_corrections_are_over_the_pairs_of_a_measure() -> None:
     compared = compare_runs(pl.concat([drawn(30, 3), drawn(30, 3, seed=2).with_columns(measure=pl.lit("P@5"))]))
     for _, pairs in compared.group_by("measure"):
         ordered = pairs.sort("p")
@@ -370,6 +374,7 @@ def test_a_unit_is_drawn_and_exchanged_as_one_query() -> None:
         assert compare_runs(videos, n_resamples=500, **options)["se"].item() < by_video["se"].item() / 1.8
 
 
+@pytest.mark.slow
 def test_units_of_one_query_each_change_nothing() -> None:
     per_query = drawn(25, 2).with_columns(name=pl.format("q{}", pl.col("query_id").cast(pl.String).str.zfill(3)))
     assert compare_runs(per_query, unit="name").equals(compare_runs(per_query))
@@ -379,6 +384,7 @@ def test_units_of_one_query_each_change_nothing() -> None:
     assert rank_runs(per_query, unit="name").equals(rank_runs(per_query))
 
 
+@pytest.mark.slow
 def test_strata_that_explain_all_leave_no_doubt() -> None:
     hard = [k % 2 for k in range(40)]
     per_query = runs(a=[0.9 - 0.5 * k for k in hard], b=[0.8 - 0.1 * k for k in hard])
@@ -392,6 +398,7 @@ def test_strata_that_explain_all_leave_no_doubt() -> None:
         assert describe(per_query, within="kind")["low"].to_list() == pytest.approx([0.65, 0.75])
 
 
+@pytest.mark.slow
 def test_units_of_queries_that_both_have() -> None:
     videos = in_videos(30)
     without = videos.filter((pl.col("run") != "b") | (pl.col("video") > "v004"))
@@ -434,6 +441,7 @@ def test_few_resamples_are_warned_of_with_and_without_units(recwarn: pytest.Warn
                 compare_runs(table, unit=unit, n_resamples=10, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
 def test_few_queries_are_pointed_out() -> None:
     compare_runs(drawn(20, 2), n_resamples=9)

@@ -50,6 +50,7 @@ def test_what_gives_no_name(tmp_path: Path) -> None:
         assert path_of_results(results) is None
 
 
+@pytest.mark.slow
 def test_names_that_are_given(files: Path) -> None:
     named = of(files / "model_a.json", name="tuned")
     assert named.name == "tuned"
@@ -63,6 +64,7 @@ def test_names_that_are_given(files: Path) -> None:
         apf.evaluate(TRUTH, FOUND, name="")
 
 
+@pytest.mark.slow
 def test_names_last(files: Path, tmp_path: Path) -> None:
     """In subsets, pickles and stored sets; a stored set without a name is called as its folder."""
     for evaluation, name in ((of(files / "model_a.json"), "model_a"), (of(files / "model_a.json", name="tuned"), "tuned")):
@@ -77,6 +79,7 @@ def test_names_last(files: Path, tmp_path: Path) -> None:
     assert apf.scan_runs(tmp_path / "run").evaluation("run").name == "best"
 
 
+@pytest.mark.slow
 def test_names_beside_each_other(files: Path) -> None:
     a, one, two = (of(files / path) for path in ("model_a.json", "one/best.json", "two/best.json"))
     assert names_beside([a, one]) == ["model_a", "best"]

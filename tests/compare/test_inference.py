@@ -47,7 +47,7 @@ def test_p_counts_the_smaller_side(below: int, p: float) -> None:
     assert compare(draws.mean(axis=1), draws)["p"][0] == pytest.approx(p)
 
 
-def test_p_is_below_five_percent_where_the_interval_excludes_zero() -> None:
+def test_p_is_small_where_the_interval_excludes_zero() -> None:
     rng = np.random.default_rng(1)
     draws = rng.normal(np.linspace(-3, 3, 200)[:, None], 1, (200, 999))
     made = compare(draws.mean(axis=1), draws)

@@ -17,6 +17,7 @@ def test_t_with_one_and_two_degrees_of_freedom() -> None:
     assert (t_p_value(0, 3), t_p_value(math.inf, 3), t_p_value(1e200, 3)) == (1, 0, 0)
 
 
+@pytest.mark.slow
 def test_t_against_scipy() -> None:
     stats = pytest.importorskip("scipy.stats")
     for df in (1, 2, 3, 5, 10, 49, 999, 4999, 49_999):

@@ -19,7 +19,10 @@ from tests.conformance.variants import TOY_NAME, VARIANTS, Variant
 from tests.plugins.installed import TOY, installed
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
-each_variant = pytest.mark.parametrize("variant", VARIANTS, ids=str)
+# without scores; with ranges and classes that are similar; with lists of a whole image; of a package of its own
+QUICK = {"COCO_PANOPTIC-panoptic", "KITTI-bbox", "VISUAL_GENOME_MEAN-relation", "TOY_LAMPS-bbox"}
+CASES = [pytest.param(each, marks=() if str(each) in QUICK else pytest.mark.slow) for each in VARIANTS]
+each_variant = pytest.mark.parametrize("variant", CASES, ids=str)
 
 
 @pytest.fixture(autouse=True)

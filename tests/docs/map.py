@@ -1,4 +1,7 @@
-"""Lines of code: `python -m tests.docs.map` writes the table in CONTRIBUTING.md; with a folder, it prints that of another."""
+"""Lines of code: `python -m tests.docs.map` writes the table in CONTRIBUTING.md; with a folder, it prints that of another.
+
+It also prints names that stand twice: of files, and of classes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,26 @@ import ast
 import re
 import sys
 import tokenize
+from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+APART = ("conformance", "docs", "fuzz", "parity", "pins", "plugins", "properties", "speed")  # tests of many modules
 BEGIN, END = "<!-- sizes -->", "<!-- end of sizes -->"
 _EMPTY = {getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")}
+
+# the names of files that packages have in common on purpose
+PARALLEL: dict[str, str] = {
+    **dict.fromkeys(("protocol", "format", "definition", "metric", "matcher"), "benchmarks formats metrics protocols"),
+    **dict.fromkeys(("row", "reference", "test_protocol", "test_format"), "benchmarks protocols"),
+    **dict.fromkeys(("boxes", "cuboids", "label_maps", "masks"), "checks tables"),
+    **dict.fromkeys(("check", "confusion", "errors", "evaluate"), "checks cli evaluation"),
+    **dict.fromkeys(("comparing", "evaluation", "label_errors", "numbers"), "evaluation retrieval runs"),
+    **dict.fromkeys(("coco", "lvis", "open_images", "voc"), "formats protocols pycocotools"),
+    "ultralytics": "adapters training",
+}
+PARALLEL_CLASSES = {"AveragePrecisionCallback"}  # of Lightning and of Ultralytics
 
 
 def count_lines(path: Path) -> int:
@@ -40,6 +58,23 @@ def sizes(package: Path) -> list[str]:
     return [*rows, f"| all | {len(counts)} | {sum(counts.values()):,} | |"]
 
 
+def repeated(root: Path, apart: Collection[str] = ()) -> list[str]:
+    """The names that two files or two classes have, and where; not those of PARALLEL, and not in packages that stand apart."""
+    files, classes = defaultdict(list), defaultdict(list)
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        if place.parts[0] not in apart and path.stem not in ("__init__", "__main__", "conftest"):
+            files[path.stem].append(place)
+            for name in set(re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)) - PARALLEL_CLASSES:
+                classes[name].append(place)
+    for name in list(files):
+        known = (PARALLEL.get(name) or PARALLEL.get(name.removeprefix("test_"), "")).split()
+        if {place.parts[0] for place in files[name]} <= {*known}:
+            del files[name]
+    named = [(f"{name}.py", places) for name, places in files.items()] + [(f"class {name}", classes[name]) for name in classes]
+    return [f"{name}: {', '.join(place.as_posix() for place in places)}" for name, places in named if len(places) > 1]
+
+
 def main() -> None:
     if len(sys.argv) > 1:
         print("\n".join(sizes(Path(sys.argv[1]))))
@@ -47,6 +82,7 @@ def main() -> None:
     path = ROOT / "CONTRIBUTING.md"
     table = "\n".join([BEGIN, *sizes(ROOT / "apframe"), END])
     path.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: table, path.read_text(), flags=re.DOTALL))
+    print("\n".join(repeated(ROOT / "apframe") + repeated(ROOT / "tests", APART)))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def steps_of(table: str) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.slow
-def test_no_step_of_a_number_returns_to_a_module_of_an_earlier_one() -> None:
+def test_no_step_of_a_number_returns_to_an_earlier_module() -> None:
     steps = steps_of(PAGE.split("<!-- path -->")[1].split("<!-- end of path -->")[0])
     step_of = {module: number for (module, _), number in steps.items()}
     assert len(step_of) == len({(module, number) for (module, _), number in steps.items()}), "a module is in one step"

@@ -23,7 +23,7 @@ def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
     assert page_run(text, tmp_path).text == text, "run: python -m tests.docs.outputs"
 
 
-def test_numbers_in_the_text_about_ultralytics_are_in_the_outputs() -> None:
+def test_numbers_about_ultralytics_are_in_the_outputs() -> None:
     text = (DOCS / "coming_from" / "ultralytics.md").read_text()
     outputs = [block["body"] for block in FENCE.finditer(text) if block["language"] in ("text", "console")]
     shown = {f"{float(number):.3f}"[1:] for number in re.findall(r"(?<![.\d])0\.\d+", "".join(outputs))}
@@ -103,11 +103,13 @@ def test_a_page_shows_values_prints_warnings_and_errors(tmp_path: Path) -> None:
     assert text.endswith("$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n")
 
 
+@pytest.mark.slow
 def test_an_error_that_a_page_does_not_show_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="not on the page: ParameterError"):
         page_run("```python\nimport apframe as apf\napf.bins('a', [1])\n```\n\nWords.\n\n```text\n```\n", tmp_path)
 
 
+@pytest.mark.slow
 def test_charts_are_found_and_other_modules_left_as_they_were(tmp_path: Path) -> None:
     before = {name: module for name, module in sys.modules.items() if name.startswith("pycocotools")}
     chart = (

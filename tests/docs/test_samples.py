@@ -17,6 +17,7 @@ import apframe as apf
 DATA = Path(__file__).parents[2] / "data"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["aerial", "driving", "medical", "people", "relations", "segments", "video"])
 def test_sample_is_what_the_generator_makes(name: str, tmp_path: Path) -> None:
     sample, made = DATA / name, tmp_path / "made"

@@ -52,10 +52,12 @@ def reference() -> tuple[str, np.ndarray]:
 # ---- what is shown
 
 
+@pytest.mark.slow
 def test_str_is_what_pycocotools_prints(evaluation: apf.Evaluation, reference: tuple[str, np.ndarray]) -> None:
     assert f"{evaluation}\n" == reference[0]
 
 
+@pytest.mark.slow
 def test_stats_are_those_of_pycocotools(evaluation: apf.Evaluation, reference: tuple[str, np.ndarray]) -> None:
     assert evaluation.stats.shape == (12,)
     np.testing.assert_allclose(evaluation.stats, reference[1], rtol=0, atol=1e-12)
@@ -136,6 +138,7 @@ SUMMARIES: dict[str, tuple[dict[str, Any], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "metrics", "nulls"), SUMMARIES.values(), ids=SUMMARIES)
 def test_summary(options: dict[str, Any], metrics: str, nulls: str) -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS, **options)
@@ -157,13 +160,15 @@ def test_summary_is_the_mean_of_metrics(evaluation: apf.Evaluation) -> None:
     assert whole["recall"].mean() == pytest.approx(values["AR100"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_ap_of_an_own_range_that_is_coco_s() -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS, area_ranges={"mine": (0, 1024)})
     mine, small = dict(evaluation.summary.rows()), dict(apf.evaluate(TRUTH, RESULTS).summary.rows())
     assert (mine["AP_mine"], mine["AR_mine"], mine["AP"]) == (small["APs"], small["ARs"], small["AP"])
 
 
-def test_categories_by_name_and_id_leave_their_metrics_as_they_are(evaluation: apf.Evaluation) -> None:
+@pytest.mark.slow
+def test_categories_by_name_and_id_have_the_same_metrics(evaluation: apf.Evaluation) -> None:
     names = dict(evaluation.dataset.categories.select("name", "category_id").rows())
     chosen = [names["bus"], names["car"]]
     for some in (apf.evaluate(TRUTH, RESULTS, categories=c) for c in (["car", "bus"], chosen, ["car", names["bus"], "car"])):
@@ -173,6 +178,7 @@ def test_categories_by_name_and_id_leave_their_metrics_as_they_are(evaluation: a
 # ---- computed when asked for, once
 
 
+@pytest.mark.slow
 def test_each_table_is_computed_once() -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS)
     assert not {"_pipeline", "metrics", "summary"} & vars(evaluation).keys()
@@ -192,6 +198,7 @@ def test_stats_before_and_after_metrics_are_equal(options: dict[str, Any]) -> No
     assert_frame_equal(before.metrics, after.metrics, check_exact=True)
 
 
+@pytest.mark.slow
 def test_inputs_are_left_as_they_were() -> None:
     truth, results = json.loads(TRUTH.read_text()), json.loads(RESULTS.read_text())
     frame = apf.read_coco_results(results).reverse()
@@ -202,7 +209,7 @@ def test_inputs_are_left_as_they_were() -> None:
     assert truth == json.loads(TRUTH.read_text()) and results == json.loads(RESULTS.read_text())
 
 
-def test_matches_of_one_threshold_account_for_every_detection_and_annotation(evaluation: apf.Evaluation) -> None:
+def test_matches_of_a_threshold_account_for_every_row(evaluation: apf.Evaluation) -> None:
     matches = evaluation.matches(0.75, "all")
     assert matches["match_id"].is_unique().all()
     assert matches["detection_id"].drop_nulls().n_unique() == matches["detection_id"].count() == evaluation.detections.height
@@ -279,6 +286,7 @@ def test_sample_data_is_what_the_generator_makes(tmp_path: Path) -> None:
     assert [name for name in made if made[name] != committed[name]] == []
 
 
+@pytest.mark.slow
 def test_sample_data_is_as_described() -> None:
     assert sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file()) < 4e6
     truth = apf.read_coco(TRUTH)
@@ -289,6 +297,7 @@ def test_sample_data_is_as_described() -> None:
     assert truth.annotations["is_crowd"].any()
 
 
+@pytest.mark.slow
 def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
     ranges = {"small": (0.0, 1024.0), "all": (0.0, 1e10)}
     plain = dict(apf.evaluate(STREET / "instances.json", STREET / "model_a.json").summary.rows())
@@ -297,7 +306,7 @@ def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
+def test_a_number_is_a_list_of_one_and_limits_have_no_order() -> None:
     files = STREET / "instances.json", STREET / "model_a.json"
     one = apf.evaluate(*files, max_detections=100, iou_thresholds=0.5, categories="car").summary
     assert one.equals(apf.evaluate(*files, max_detections=[100], iou_thresholds=[0.5], categories=["car"]).summary)
@@ -305,6 +314,7 @@ def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
     assert turned.equals(apf.evaluate(*files).summary)
 
 
+@pytest.mark.slow
 def test_frame_with_a_box_column() -> None:
     rows = json.loads((STREET / "model_a.json").read_text())
     found = pl.DataFrame(rows)
@@ -314,6 +324,7 @@ def test_frame_with_a_box_column() -> None:
     assert apf.evaluate(truth, pl.DataFrame([])).stats[0] == 0
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_one_curve() -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", agnostic=True)
     assert evaluation.curves(0.5)["category_id"].unique().to_list() == [None]
@@ -382,6 +393,7 @@ def test_a_data_set_that_was_read_from_a_file_can_be_pickled(tmp_path: Path) -> 
     assert (again.other_sections, again.json_columns) == (dataset.other_sections, dataset.json_columns)
 
 
+@pytest.mark.slow
 def test_the_table_of_images_is_the_same_each_time() -> None:
     """To the last bit of the mean similarity, wherever Polars puts the images that it groups."""
     heights = {image: [6.1, 7.3, 8.9, 9.7, 5.3][: 2 + image % 4] for image in range(1, 9)}

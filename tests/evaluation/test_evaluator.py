@@ -85,7 +85,7 @@ def assert_same(one: apf.Evaluation, other: apf.Evaluation) -> None:
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
 )
 @given(st.data(), st.sampled_from([apf.COCO, apf.VOC2007, apf.PROPOSALS]), st.booleans())
-def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.DataObject, protocol: Any, strings: bool) -> None:
+def test_any_division_into_updates_equals_one_evaluation(data: st.DataObject, protocol: Any, strings: bool) -> None:
     case = data.draw(cases(strings=strings))
     detections = results(case)
     image_ids = [image["id"] for image in case.truth["images"]]
@@ -107,7 +107,7 @@ def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.Dat
 
 @pytest.mark.slow
 @given(st.data())
-def test_which_of_different_results_is_kept_depends_on_their_contents_alone(data: st.DataObject) -> None:
+def test_contents_alone_decide_what_results_are_kept(data: st.DataObject) -> None:
     rows = st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=3)
     versions = [
         pl.DataFrame([{name: values[0] for name, values in found(1, score).items()} for score in scores])
@@ -159,6 +159,7 @@ def test_equal_results_of_an_image_are_kept_once_and_silently() -> None:
     assert sorted(evaluator.state().select("image_id", "score").rows()) == [(1, 0.3), (1, 0.9), (2, 0.9)]
 
 
+@pytest.mark.slow
 def test_results_that_differ_in_their_ids_alone_are_equal() -> None:
     kept = set()
     for ids in ((8, 7), (7, 8)):
@@ -169,7 +170,7 @@ def test_results_that_differ_in_their_ids_alone_are_equal() -> None:
     assert len(kept) == 1
 
 
-def test_different_results_of_an_image_are_told_once_and_the_longer_are_kept() -> None:
+def test_of_different_results_of_an_image_the_longer_are_kept() -> None:
     evaluator = Evaluator(dataset(1, 2))
     longer = {name: values * 2 for name, values in found(1, 0.3).items()}
     for update in (found(1), longer, found(2), found(2)):
@@ -195,7 +196,8 @@ def test_attributes_count_when_results_are_compared() -> None:
         evaluator.compute()
 
 
-def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -> None:
+@pytest.mark.slow
+def test_rows_have_the_same_order_whichever_update_is_first() -> None:
     one = {name: values * 2 for name, values in found(1).items()} | {"x": [0.0, 3.0]}
     other = one | {"x": [3.0, 0.0]}
     kept = []
@@ -207,8 +209,9 @@ def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -
     assert_frame_equal(*kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tuple[int, ...]) -> None:
+def test_attributes_that_some_updates_lack_change_nothing(order: tuple[int, ...]) -> None:
     updates = [found(1, 0.5, model=["a"], epoch=[1]), found(1, 0.4, epoch=[1], model=["a"]), found(1, 0.3, rank=[0])]
     evaluator = Evaluator(dataset(1))
     with pytest.warns(RepeatedImageWarning):
@@ -222,6 +225,7 @@ def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tup
         assert at_once.state()["score"].item() == score
 
 
+@pytest.mark.slow
 def test_the_codes_of_categoricals_do_not_matter_to_what_is_kept() -> None:
     kept = set()
     for name, met in (("one", ["red", "blue"]), ("other", ["blue", "red"])):
@@ -263,6 +267,7 @@ def test_ids_that_are_given_are_kept() -> None:
     assert evaluator.compute().detections["detection_id"].to_list() == [10, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["evaluator", "pickle", "arrow stream", "parquet"])
 def test_merge_takes(way: str, tmp_path: Path) -> None:
     evaluators = [Evaluator(dataset(1, 2)) for _ in range(2)]
@@ -283,6 +288,7 @@ def test_merge_takes(way: str, tmp_path: Path) -> None:
     assert evaluators[1].state().equals(state)
 
 
+@pytest.mark.slow
 def test_merging_what_has_no_detections_changes_nothing() -> None:
     evaluator = Evaluator(dataset(1))
     evaluator.merge(Evaluator(dataset(1)))
@@ -350,6 +356,7 @@ def test_attributes_may_be_any_objects() -> None:
     assert evaluator.state()["thing"].to_list() == things
 
 
+@pytest.mark.slow
 def test_updates_of_any_kind_and_dtype_go_together() -> None:
     coco = [{"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [0, 0, 10, 10]}]
     narrow = {name: np.array(values, dtype=np.float32) for name, values in found(3).items()}
@@ -365,6 +372,7 @@ def test_updates_of_any_kind_and_dtype_go_together() -> None:
     assert evaluator.compute().summary["value"][0] == 1
 
 
+@pytest.mark.slow
 def test_detections_of_proposals_need_no_category() -> None:
     evaluator = Evaluator(dataset(1, 2), apf.PROPOSALS)
     without = {name: values for name, values in found(1).items() if name != "category_id"}
@@ -407,7 +415,8 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "scores": np.array([0.5])}
 
 
-def test_outputs_of_torchvision_are_taken_by_image_id_and_with_ids() -> None:
+@pytest.mark.slow
+def test_outputs_of_torchvision_are_taken_by_image_id() -> None:
     by_id, with_ids, converted = (Evaluator(dataset(2, 3)) for _ in range(3))
     outputs = {2: OUTPUT, 3: {name: values[:0] for name, values in OUTPUT.items()}}
     by_id.update(outputs)
@@ -423,7 +432,7 @@ def test_outputs_that_lack_scores_are_named() -> None:
         Evaluator(dataset(1)).update({1: {"boxes": OUTPUT["boxes"], "labels": OUTPUT["labels"]}})
 
 
-def test_masks_among_the_outputs_are_taken_where_masks_are_compared() -> None:
+def test_masks_of_outputs_are_taken_where_masks_are_compared() -> None:
     masks = {"masks": np.ones((1, 1, 4, 4), dtype=np.float32)}
     evaluator = Evaluator(dataset(1))
     evaluator.update({1: OUTPUT | masks})
@@ -455,7 +464,7 @@ def test_a_refused_update_is_told_at_once_and_changes_nothing(name: str, asked_b
 
 
 @pytest.mark.parametrize("name", AMONG_GOOD_TYPES)
-def test_bad_values_in_columns_of_earlier_updates_are_told_by_the_state(name: str) -> None:
+def test_bad_values_of_earlier_updates_are_told_by_the_state(name: str) -> None:
     evaluator = Evaluator(dataset(1, 2, 3))
     evaluator.update(found(1))
     evaluator.update([])
@@ -487,7 +496,7 @@ def test_a_column_that_is_gone_is_told() -> None:
         evaluator.update(found(2))
 
 
-def test_boxes_in_some_updates_and_only_shapes_in_others_are_told() -> None:
+def test_boxes_in_some_updates_and_shapes_in_others_are_told() -> None:
     square = [[[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]]]
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1, mask=square))
@@ -495,7 +504,7 @@ def test_boxes_in_some_updates_and_only_shapes_in_others_are_told() -> None:
         evaluator.update({"image_id": [2], "category_id": [1], "score": [0.9], "mask": square})
 
 
-def test_a_column_that_is_compared_and_missing_is_told_by_the_update() -> None:
+def test_a_missing_column_that_is_compared_is_told_at_once() -> None:
     truth = apf.Dataset({"image_id": [1], "image_width": [20], "image_height": [20]}, {"category_id": [1]},
                         {"image_id": [1], "category_id": [1], "mask": [[[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]]]})  # fmt: skip
     evaluator = Evaluator(truth, iou_type="segm")
@@ -503,7 +512,7 @@ def test_a_column_that_is_compared_and_missing_is_told_by_the_update() -> None:
         evaluator.update(found(1))
 
 
-def test_ids_that_come_twice_are_told_by_the_first_update_or_the_state() -> None:
+def test_ids_that_come_twice_are_told() -> None:
     evaluator = Evaluator(dataset(1, 2, 3))
     twice = {name: values * 2 for name, values in found(1, detection_id=[5]).items()}
     with pytest.raises(DuplicateIdError, match="detection_id is 5"):
@@ -523,7 +532,7 @@ def test_an_id_that_is_missing_among_others_is_told() -> None:
         evaluator.state()
 
 
-def test_attributes_of_types_that_have_nothing_in_common_are_told() -> None:
+def test_attributes_of_types_that_cannot_be_joined_are_told() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1, extra=[[1, 2]]))
     evaluator.update(found(2, extra=[{"a": 1}]))
@@ -550,6 +559,7 @@ def test_unknown_categories_are_told_by_compute() -> None:
 # ---- the training loop
 
 
+@pytest.mark.slow
 def test_compute_at_any_time_and_again() -> None:
     evaluator = Evaluator(dataset(1, 2))
     values = []
@@ -574,6 +584,7 @@ def test_reset_forgets_the_detections() -> None:
     assert evaluator.state().columns == ["image_id", "category_id", "score", "x", "y", "width", "height", "area"]
 
 
+@pytest.mark.slow
 def test_the_masks_of_the_truth_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, rows = masks(np.random.default_rng(3), 4)
     decoded = []
@@ -690,6 +701,7 @@ def test_what_reading_does_to_values_it_does_to_each_frame(options: dict[str, An
         assert_same(evaluator.compute(), apf.evaluate(truth, pl.concat(updates), **options))
 
 
+@pytest.mark.slow
 def test_a_pickled_evaluator_goes_on() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1))

@@ -111,6 +111,7 @@ def test_curves_are_left_out_where_scores_are_no_probabilities() -> None:
     assert writer.curves == {} and ("AP", None) in writer.scalars
 
 
+@pytest.mark.slow
 def test_without_scores_or_detections_there_is_no_curve() -> None:
     truth = {"image_id": [1], "category_id": [1], "x": [0]} | {name: [size] for name, size in BOX.items()}
     found: dict[str, list[float]] = {name: [] for name in (*truth, "score")}
@@ -160,6 +161,7 @@ def test_with_wandb_there_are_a_table_and_a_chart() -> None:
     assert (x, y, title) == ("recall", "precision", "All categories, IoU 0.5")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wandb")
 def test_a_chart_has_a_thousand_points_at_most() -> None:
     ev = apf.evaluate(ROOT / "data/street/instances.json", ROOT / "data/street/model_a.json", agnostic=True)

@@ -44,7 +44,8 @@ def evaluated(truth: Any = TRUTH) -> apf.Evaluation:
     return apf.evaluate(truth, FOUND, iou_thresholds=[0.6, 0.75])
 
 
-def test_sql_computes_the_table_at_the_lowest_threshold_when_it_is_named(computed: list[float]) -> None:
+@pytest.mark.slow
+def test_sql_computes_a_table_at_a_threshold_when_it_is_named(computed: list[float]) -> None:
     evaluation = evaluated()
     assert evaluation.sql("FROM summary").height
     assert "twice" in evaluation.sql("SHOW TABLES")["name"].to_list()
@@ -53,7 +54,8 @@ def test_sql_computes_the_table_at_the_lowest_threshold_when_it_is_named(compute
     assert set(computed) == {0.6}
 
 
-def test_columns_of_ids_have_the_type_of_the_ids_they_are_named_after(computed: list[float]) -> None:
+@pytest.mark.slow
+def test_columns_of_ids_have_the_type_of_the_ids(computed: list[float]) -> None:
     truth = {
         "images": [{"id": 1}],
         "categories": [{"id": "cat", "name": "cat"}],
@@ -92,6 +94,7 @@ def test_a_table_that_is_not_named_is_not_stored(computed: list[float], tmp_path
         assert connection.sql("FROM twice").fetchall() == [(1, 2)]
 
 
+@pytest.mark.slow
 def test_a_table_that_was_changed_is_refused(computed: list[float], tmp_path: Path) -> None:
     evaluated().write_parquet(tmp_path / "run", tables="twice")
     path = tmp_path / "run" / "twice.parquet"
@@ -128,6 +131,7 @@ def test_intervals_are_a_table(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_image_has_numbers_without_intervals() -> None:
     with pytest.warns(FewUnitsWarning, match="fewer than two images; there are no intervals"):
         table = evaluated().sql("FROM intervals WHERE metric = 'AP75'")

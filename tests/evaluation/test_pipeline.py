@@ -61,6 +61,7 @@ def test_pairs_match_nothing(matched: list[int]) -> None:
     assert matched == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_a_subset_has_the_tables_of_its_own_evaluation() -> None:
     evaluation = apf.evaluate(TRUTH, FOUND)

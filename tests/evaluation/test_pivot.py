@@ -49,6 +49,7 @@ def test_in_markdown_and_latex() -> None:
     assert "cat & 1.000 & 1.000 & 1.000" in ev.to_latex(digits=3)
 
 
+@pytest.mark.slow
 def test_notebooks_show_the_table() -> None:
     page = mine(TABLE)._repr_html_()
     assert "<tr><td>all</td><td>50.0</td><td>50.0</td><td>50.0</td></tr>" in page and page.count("<table>") == 1
@@ -115,6 +116,7 @@ def test_a_table_without_its_numbers_gives_lines(protocol: Any, options: dict[st
     assert ev.to_markdown() == apf.to_markdown(ev.summary)
 
 
+@pytest.mark.slow
 def test_sensitivities_are_of_one_distance() -> None:
     nodule = {"image_id": [1], "category_id": [1], "sphere_x": [0.0], "sphere_y": [0.0], "sphere_z": [0.0]}
     nodule |= {"sphere_diameter": [10.0]}
@@ -137,17 +139,20 @@ def cars(n: int, **changes: Any) -> apf.Evaluation:
     return apf.evaluate(truth, found, replace(apf.KITTI, name="mine", tables=(table,)))
 
 
+@pytest.mark.slow
 def test_bad_cuboids_are_no_error_below_boxes() -> None:
     lines = str(cars(2, cuboid_height=[2.0, 0.0])).splitlines()
     assert lines[0].split() == ["boxes"] and lines[2].startswith(" no cuboids: ") and "cuboid_height" in lines[2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_doubts_about_variants_are_notes() -> None:
     lines = str(cars(40, cuboid_z=[99.0] * 40)).splitlines()
     assert lines[0].split() == ["boxes", "cuboids"] and lines[2].startswith(" 3d: ")
 
 
+@pytest.mark.slow
 def test_how_to_get_other_variants_is_said() -> None:
     lines = str(cars(2).where("annotations.x < 9")).splitlines()
     assert lines[0].split() == ["boxes"] and lines[2:] == [' no cuboids: evaluate it with iou_type="3d"']
@@ -164,6 +169,7 @@ def test_tables_without_rows_are_left_out() -> None:
 PUBLISHED = [each for each in VARIANTS if each.name != TOY_NAME and each.protocol.tables]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", PUBLISHED, ids=str)
 def test_numbers_are_those_of_the_summary(variant: Variant) -> None:
     """And of the slices by category."""

@@ -102,6 +102,7 @@ def said(evaluator: apf.Evaluator, **options: Any) -> list[str]:
     return [str(each.message).split(" (")[0] for each in caught if each.category is MissingResultsWarning]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", WAYS)
 def test_a_part_of_an_epoch(update: Way) -> None:
     """AP .268 of the whole is .029 if only 30 images come; these images alone give what `evaluate` gives of them."""
@@ -125,8 +126,9 @@ def test_a_part_of_an_epoch(update: Way) -> None:
         assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(0.268, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", EXACT)
-def test_one_image_that_is_missing_is_said_where_images_are_named(update: Way) -> None:
+def test_one_missing_image_is_said_where_images_are_named(update: Way) -> None:
     evaluator = apf.Evaluator(TRUTH)
     update(evaluator, ALL[:-1])
     assert said(evaluator) == ["1 of 300 images was in no update"]
@@ -143,7 +145,8 @@ def test_tables_may_lack_a_quarter_of_the_annotated_images(n: int, is_said: bool
     assert said(evaluator) == [f"{n + 22} of 300 images were in no update"] * is_said
 
 
-def test_one_image_that_may_have_been_updated_is_left_out_with_a_warning() -> None:
+@pytest.mark.slow
+def test_an_image_that_may_be_updated_is_left_out_and_warned_of() -> None:
     evaluator = apf.Evaluator(TRUTH)
     by_outputs(evaluator, ALL[:-1])
     assert said(evaluator, images="seen") == []
@@ -180,6 +183,7 @@ def test_nothing_found_is_one_warning(n: int, names: bool, expected: type[Warnin
     assert [each.category for each in caught] == [expected]
 
 
+@pytest.mark.slow
 def test_seen_images_without_detections_count() -> None:
     """Of two cats, one is found on a named image and the other one missed on another."""
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -233,6 +237,7 @@ def test_named_images_must_be_those_of_the_ground_truth() -> None:
     assert said(dropping) == ["299 of 300 images were in no update"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["launcher", "torch"])
 def test_one_of_several_processes_warns_after_merging(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "launcher":
@@ -257,6 +262,7 @@ def test_one_process_alone_warns_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said(apf.Evaluator(TRUTH)) == ["300 of 300 images were in no update"]
 
 
+@pytest.mark.slow
 def test_a_refused_update_names_no_images() -> None:
     evaluator = apf.Evaluator(TRUTH)
     by_outputs(evaluator, ALL[1:])
@@ -269,6 +275,6 @@ def test_a_refused_update_names_no_images() -> None:
         evaluator.compute(images="updated")
 
 
-def test_protocols_that_leave_out_images_without_detections_do_not_warn() -> None:
+def test_protocols_that_leave_out_empty_images_do_not_warn() -> None:
     evaluator = apf.Evaluator(TRUTH, "open_images")
     assert bool(evaluator.protocol.rule(DetectedImagesOnly)) == (said(evaluator) == [])

@@ -38,6 +38,7 @@ def test_matches_are_stored_at_the_thresholds_that_are_named(
     assert again.sql(query).equals(street.sql(query))  # of all thresholds, stored or not
 
 
+@pytest.mark.slow
 def test_stored_matches_are_read_and_not_computed(street: apf.Evaluation, tmp_path: Path) -> None:
     street.write_parquet(tmp_path / "run", matches=0.5)
     path = tmp_path / "run" / "matches.parquet"
@@ -49,6 +50,7 @@ def test_stored_matches_are_read_and_not_computed(street: apf.Evaluation, tmp_pa
     assert again.matches(0.6).equals(street.matches(0.6))
 
 
+@pytest.mark.slow
 def test_matches_that_were_changed_are_refused(street: apf.Evaluation, tmp_path: Path) -> None:
     street.write_parquet(tmp_path / "run", matches=0.5)
     path = tmp_path / "run" / "matches.parquet"

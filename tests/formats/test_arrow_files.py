@@ -62,6 +62,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each.name)
 @given(dataset=datasets())
 def test_everything_comes_back(tmp_path_factory: pytest.TempPathFactory, format_: Any, dataset: apf.Dataset) -> None:
@@ -90,6 +91,7 @@ def test_what_coco_has_beside_the_tables_comes_back(tmp_path: Path, format_: Any
     assert again["info"] == truth["info"] and again["images"] == truth["images"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_a_data_set_and_results(tmp_path: Path) -> None:
     truth, found = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
     apf.evaluate(truth, found).where(pl.col("time_of_day") == "night").write_parquet(tmp_path / "run")
@@ -97,6 +99,7 @@ def test_an_evaluation_is_a_data_set_and_results(tmp_path: Path) -> None:
     assert str(ev) == str(apf.read_evaluation(tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_a_single_file_of_detections_is_results(tmp_path: Path) -> None:
     found = apf.read_coco_results(STREET / "model_a.json")
     found.write_parquet(tmp_path / "a.parquet")
@@ -142,6 +145,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, format_: Any, conten
         formats.read_results(path)
 
 
+@pytest.mark.slow
 def test_what_stands_beside_the_tables_has_to_be_json(tmp_path: Path) -> None:
     apf.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", "parquet")
     (tmp_path / "all" / "dataset.json").write_text("{")

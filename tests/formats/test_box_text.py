@@ -52,6 +52,7 @@ def test_names_may_have_spaces(tmp_path: Path) -> None:
 NUMBERED = {"truth": "1 5 6 7 8 difficult\n1 10 20 30 40\n", "found": "1 .9 10 20 30 40\n0 .8 1 2 3 4\n"}
 
 
+@pytest.mark.slow
 def test_classes_that_are_numbers_get_names(tmp_path: Path) -> None:
     truth, found = (text_folder(tmp_path / side, a=lines) for side, lines in NUMBERED.items())
     named = apf.read_dataset(truth, names=["cat", "dog", "car"])
@@ -87,6 +88,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     return apf.Dataset({"image_id": sorted(images)}, {"category_id": sorted(names), "name": sorted(names)}, frame)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("boxes")
@@ -184,6 +186,7 @@ def test_told_from_the_first_line(tmp_path: Path) -> None:
     assert form.fits(see(text_folder(tmp_path / "number first", a="1 x .2 .2 .2 .2")), "dataset")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the worked example is not beside this checkout")
 @pytest.mark.parametrize(("protocol", "published"), [("voc2012", 0.2457), ("voc2007", 0.2684)])
 def test_worked_example_from_its_files(protocol: str, published: float) -> None:

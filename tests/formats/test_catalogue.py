@@ -155,6 +155,7 @@ def test_ground_truth_in_the_place_of_results_is_told() -> None:
             apf.read_results(truth)
 
 
+@pytest.mark.slow
 def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
     found = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
     apf.write_dataset(TRUTH, tmp_path / "a.json", "coco")
@@ -170,7 +171,7 @@ def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
         apf.write_dataset([], tmp_path / "c.json", "coco")
 
 
-def test_crowds_and_ignored_ones_that_are_not_held_are_told_to_count(tmp_path: Path) -> None:
+def test_crowds_that_are_not_held_are_told_to_count(tmp_path: Path) -> None:
     truth = TRUTH | {"annotations": [TRUTH["annotations"][0] | {"iscrowd": 1, "ignore": 1}]}
     lost = apf.write_dataset(truth, tmp_path / "boxes", "boxes").filter(pl.col("column").is_in(["is_crowd", "ignore"]))
     assert lost.select("column", "what").rows() == [
@@ -224,7 +225,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_writer_left_that_was_killed_at_its_very_end_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_writer_killed_at_its_end_are_removed(tmp_path: Path) -> None:
     left = tmp_path / ".boxes.0123abcd.part"
     (left / "new").mkdir(parents=True)
     (left / "lock").touch()
@@ -256,6 +257,7 @@ def test_an_attribute_called_name_is_one_like_any_other(name: str, tmp_path: Pat
     assert ("annotations", "name", 1, "left out") in lost.rows()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["voc", "kitti", "boxes"])
 def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -> None:
     rotated = {"image_id": ["a"], "category_id": ["ship"], "corners": [[1, 0, 2, 1, 1, 3, 0, 1]]}
@@ -277,6 +279,7 @@ OF_ANGLES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if each.writable and "x" in each.holds["annotations"]])
 def test_a_turned_box_is_evaluated_alike_in_every_format(name: str, tmp_path: Path) -> None:
     lists = {"neg_category_ids": [[]], "not_exhaustive_category_ids": [[]]}  # which LVIS needs
@@ -324,8 +327,9 @@ WRONG_FIRST_LINES = {  # of results: the ground truth, the name and the text of 
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG_FIRST_LINES)
-def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_truth(case: str, tmp_path: Path) -> None:
+def test_results_that_look_like_none_are_read_as_their_truth(case: str, tmp_path: Path) -> None:
     files, name, text, message = WRONG_FIRST_LINES[case]
     truth = written(tmp_path / "truth", files)
     written(tmp_path, {name: text})
@@ -339,7 +343,8 @@ def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_trut
             apf.check(truth, found)
 
 
-def test_results_of_another_kind_are_not_read_in_the_format_of_their_ground_truth(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_results_of_another_kind_are_not_read_as_their_truth(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"Diving_test.txt": "v 0 10\n"})
     table = {"image_id": ["v"], "category_id": ["Diving"], "start_time": [0.0], "end_time": [10.0], "score": [0.5]}
     pl.DataFrame(table).write_parquet(tmp_path / "a.parquet")

@@ -38,7 +38,8 @@ def test_names_from_files(name: str, tmp_path: Path) -> None:
     assert found["category_id"].to_list() == [18]
 
 
-def test_numbers_in_text_are_joined_to_the_names_of_the_ground_truth(
+@pytest.mark.slow
+def test_numbers_in_text_are_joined_to_names_of_the_truth(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, {"truth.json": json.dumps(TRUTH), "found/a_jpg.rf.8d3.txt": "1 .2 .4 .2 .4 .5\n", **FILES})
@@ -104,6 +105,7 @@ def predictions(*rows: tuple[int, list[int]], **changes: Any) -> list[dict[str, 
     return [of_image | {"category_id": number, "bbox": box, "score": 0.9} | changes for number, box in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "memory", "frame"])
 @pytest.mark.parametrize("names", [None, "data.yaml", ["car", "bus"]])
 def test_predictions_of_ultralytics_count_classes_from_1(kind: str, names: Any, tmp_path: Path) -> None:
@@ -125,6 +127,7 @@ def test_predictions_of_ultralytics_count_classes_from_1(kind: str, names: Any, 
         assert apf.read_results(found, dataset=folder, names=names)["category_id"].to_list() == [0, 1]
 
 
+@pytest.mark.slow
 def test_one_class_that_is_written_1(tmp_path: Path) -> None:
     files = {"data.yaml": "val: images\nnames: [car]\n", "labels/007.txt": "0 .2 .4 .2 .4\n"}
     sizes = {"image_sizes.csv": "file_name,image_width,image_height\n007.jpg,100,50\n"}
@@ -136,6 +139,7 @@ def test_one_class_that_is_written_1(tmp_path: Path) -> None:
             assert apf.evaluate(folder, results, join_by_name="images")["AP"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [None, ["car", "bus"]])
 def test_numbers_that_may_count_from_0_or_1_stay(names: Any, tmp_path: Path) -> None:
     """Class 1 alone is the second of two from 0, and the first from 1: only what matches can tell."""
@@ -151,6 +155,7 @@ def test_numbers_that_may_count_from_0_or_1_stay(names: Any, tmp_path: Path) -> 
     assert evaluation.matches(0.5).filter(outcome="tp")["category_id"].to_list() == [0]
 
 
+@pytest.mark.slow
 def test_names_that_lack_the_last_number_from_1_are_asked_for(tmp_path: Path) -> None:
     """Versions 8.3.49 to 8.3.100 write no `file_name`, so that nothing else shows who wrote the results."""
     rows = [{name: value for name, value in row.items() if name != "file_name"} for row in predictions((1, CAR), (2, BUS))]
@@ -185,6 +190,7 @@ def test_numbers_beyond_the_classes_are_unknown_as_before(tmp_path: Path) -> Non
         apf.evaluate(written(tmp_path, LABELS), predictions((1, BUS), (3, CAR)))
 
 
+@pytest.mark.slow
 def test_classes_from_1_are_mapped_by_their_names(tmp_path: Path) -> None:
     folder = written(tmp_path, LABELS)
     with pytest.warns(ClassNumbersWarning, match="1 was subtracted"):
@@ -201,6 +207,7 @@ def of_images(first: int, *classes: int) -> tuple[dict[str, Any], list[dict[str,
     return {"images": images, "categories": categories, "annotations": annotations}, rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invalid", ["error", "drop"])
 def test_no_shard_decides_how_classes_are_numbered(invalid: str, tmp_path: Path) -> None:
     """One shard has the last class of two, the other lacks it: all or none count from 1."""
@@ -225,6 +232,7 @@ def test_results_that_are_read_in_parts_are_asked_about(tmp_path: Path) -> None:
     assert str(caught[0].message) == f"detections: category_id is 1 to 2, and the classes are 0 to 1; {ASKED}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "ids"), [(OPEN, [0, 1]), (OUTPUTS, [1, 2])])
 def test_outputs_of_a_library_keep_their_numbers(how: str, ids: list[int], tmp_path: Path) -> None:
     """As they are read, checked, and read without the rows that are refused."""
@@ -238,6 +246,7 @@ def test_outputs_of_a_library_keep_their_numbers(how: str, ids: list[int], tmp_p
     assert kept["category_id"].to_list() == [each for each in ids if each < 2]
 
 
+@pytest.mark.slow
 def test_predictions_of_ultralytics_in_the_shell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def without_nulls(data: dict[str, Any]) -> dict[str, Any]:
     return data | rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_read_write_read(suffix: str, tmp_path: Path) -> None:
     truth = apf.read_coco(as_file(TRUTH, tmp_path / f"truth{suffix}"))
@@ -147,6 +148,7 @@ def test_confusing_sections(sections: dict[str, Any], reverse: bool, tmp_path: P
     assert_same(apf.read_coco(path), apf.read_coco(truth))
 
 
+@pytest.mark.slow
 def test_indented_files_and_byte_order_marks(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_text(json.dumps(TRUTH, indent=4))
@@ -237,9 +239,8 @@ def test_large_results_equal_those_in_memory(more: dict[str, Any], tmp_path: Pat
     assert_frame_equal(found.drop("mask", strict=False), expected.drop("mask", strict=False), check_exact=True)
 
 
-def test_reading_in_small_pieces_gives_the_same_and_leaves_duckdb_its_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_reading_in_small_pieces_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def n_threads() -> Any:
         return scan.json_database().execute("SELECT current_setting('threads')").fetchall()
 
@@ -312,6 +313,7 @@ def test_file_removed_before_its_attributes_are_read(tmp_path: Path) -> None:
         _ = truth.annotations
 
 
+@pytest.mark.slow
 def test_unwritable_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder.json").mkdir()
@@ -363,7 +365,7 @@ def test_fields_that_end_in_attribute_keep_their_names(tmp_path: Path) -> None:
     assert written["images"][0]["hash"] == 2**70
 
 
-def test_attributes_called_as_fields_of_coco_are_left_out_and_reported(tmp_path: Path) -> None:
+def test_attributes_called_as_fields_of_coco_are_left_out(tmp_path: Path) -> None:
     row = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9], "id": [7], "iscrowd": ["no"]}
     dataset = apf.Dataset({"image_id": [1], "width": [3]}, {"category_id": [1], "name": ["cat"]}, row)
     assert apf.write_dataset(dataset, tmp_path / "truth.json", "coco").rows() == [
@@ -406,6 +408,7 @@ def test_results_in_lines_are_those_of_a_list(ending: str, tmp_path: Path) -> No
         assert apf.read_results(tmp_path / "lines.jsonl").equals(apf.read_results(tmp_path / "list.json")[: len(rows)])
 
 
+@pytest.mark.slow
 def test_results_as_a_data_set_with_scores_join_by_its_own_names(tmp_path: Path) -> None:
     truth = {
         "images": [{"id": 70, "file_name": "a.jpg"}, {"id": 80, "file_name": "b.jpg"}],
@@ -472,6 +475,7 @@ POLY = [112.321, 68.66, 122.321, 51.34, 87.679, 31.34, 77.679, 48.66]
 RBOX = [100, 50, 40, 20, 0.524]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_file", [False, True])
 @pytest.mark.parametrize(
     ("fields", "columns", "similarity"),

@@ -36,6 +36,7 @@ def corrections(**columns: Any) -> apf.Dataset:
     return apf.Dataset(images, categories, {"image_id": [0], "category_id": [category], "source": ["manual"], **box, **columns})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", FORMATS)
 def test_nothing_changes_if_nothing_was_corrected(format_: str, tmp_path: Path) -> None:
     whole = apf.read_dataset(STREET / "instances.json")

@@ -35,7 +35,7 @@ for number in itertools.count():
 
 
 @pytest.mark.parametrize("kind", READS)
-def test_a_killed_writer_leaves_the_old_or_the_new_and_the_next_one_nothing_else(kind: str, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_or_the_new(kind: str, tmp_path: Path) -> None:
     moments, replaces, n_left = random.Random(kind), kind not in NEVER_REPLACED, 0
     for number in range(N_KILLS):
         folder = tmp_path / str(number)
@@ -118,7 +118,7 @@ def test_a_kill_between_any_two_steps_of_a_swap(next_one: str, tmp_path: Path) -
         assert seen == [{1}] * n_old + [{2}] * (last - n_old)
 
 
-def test_a_reader_takes_the_second_step_of_a_writer_that_is_held_up(tmp_path: Path) -> None:
+def test_a_reader_takes_the_second_step_of_a_held_up_writer(tmp_path: Path) -> None:
     second_step = 'event == "os.rename" and "/new/" in str(arguments[0])'
     write_small(tmp_path / "run", 1)
     with process(SWAP.replace("STOP", second_step).replace("SIGNAL", "SIGSTOP"), tmp_path, 0) as writer:
@@ -161,7 +161,7 @@ while True:
 """
 
 
-def test_copies_of_json_in_the_temporary_folder_are_removed_by_the_next_reader(tmp_path: Path) -> None:
+def test_temporary_copies_are_removed_by_the_next_reader(tmp_path: Path) -> None:
     results = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 1 / (n + 2)} for n in range(50_000)]
     apf.write_coco_results(apf.read_coco_results(results), tmp_path / "results.json")
     temporary = tmp_path / "temporary"

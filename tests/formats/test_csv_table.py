@@ -27,6 +27,7 @@ BOXES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", BOXES)
 def test_columns_are_called_as_people_call_them(header: str, tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text(f"{header}\n{BOXES[header]}\n")
@@ -42,6 +43,7 @@ def test_columns_are_called_as_people_call_them(header: str, tmp_path: Path) -> 
     assert apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv").summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", BOXES)
 def test_a_frame_is_read_as_the_csv_with_its_columns_is(header: str, tmp_path: Path) -> None:
     separator = max(",;\t", key=header.count)
@@ -82,6 +84,7 @@ def test_an_image_alone_is_one_without_objects(tmp_path: Path) -> None:
     assert apf.read_results(tmp_path / "found.csv").height == 1
 
 
+@pytest.mark.slow
 def test_results_join_to_other_formats_by_their_names(tmp_path: Path) -> None:
     truth = apf.read_dataset(STREET / "instances.json")
     found = apf.read_results(STREET / "model_a.json")
@@ -91,6 +94,7 @@ def test_results_join_to_other_formats_by_their_names(tmp_path: Path) -> None:
     assert ev.summary["value"].to_list() == pytest.approx(apf.evaluate(truth, found).summary["value"].to_list(), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_round_trip(tmp_path: Path) -> None:
     street = apf.read_dataset(STREET / "instances.json")
     lost = apf.write_dataset(street, tmp_path / "truth.csv", "csv")

@@ -131,6 +131,7 @@ def test_text_is_written_as_it_is(tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "a.txt.gz").read_bytes()) == "Größe\r\n\n".encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "file"), [("coco", "v.json"), ("cvat", "v.xml"), ("label_studio", "v.json")])
 def test_data_sets_are_packed_by_their_name(name: str, file: str, tmp_path: Path) -> None:
     for path in (tmp_path / file, tmp_path / f"{file}.gz"):

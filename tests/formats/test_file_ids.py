@@ -107,6 +107,7 @@ def test_images_are_joined_by_file_name(files: list[str | None], named: list[str
     assert with_ids_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
 
 
+@pytest.mark.slow
 def test_what_ultralytics_predicts_for_an_export_of_roboflow(tmp_path: Path) -> None:
     names = ["street_jpg.rf.8d3f", "street_jpg.rf.77aa", "000000000139_jpg.rf.0c1d"]
     given = dataset([f"{name}.jpg" for name in names], ["cat"])
@@ -209,6 +210,7 @@ def test_ids_of_two_types(
             assert apf.evaluate(truth, detections).detections.height == 2
 
 
+@pytest.mark.slow
 def test_detections_that_name_their_files_are_joined_first() -> None:
     """As Ultralytics writes them, where label files call the image 000042."""
     truth = apf.Dataset({"image_id": ["000042"]}, {"category_id": [1]}, {"image_id": ["000042"], "category_id": [1], **BOX})

@@ -117,6 +117,7 @@ def test_numbers_are_not_copied_on_the_way_to_columns() -> None:
     assert annotations["category_id"].to_numpy(allow_copy=False).__array_interface__["data"][0] == given
 
 
+@pytest.mark.slow
 def test_files_are_read_without_pixels(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "truth.parquet")
     pq.write_table(pa.table(FOUND), tmp_path / "found.parquet")
@@ -160,6 +161,7 @@ def test_truth_and_predictions_in_one_table() -> None:
     assert (ev.dataset.annotations.height, ev.detections.height) == (3, 1)
 
 
+@pytest.mark.slow
 def test_round_trip(tmp_path: Path) -> None:
     street = apf.read_dataset(STREET / "instances.json")
     lost = apf.write_dataset(street, tmp_path / "street.parquet", "hugging_face")
@@ -189,7 +191,7 @@ def test_lists_of_other_lengths_are_named() -> None:
         apf.read_dataset(rows)
 
 
-def test_results_without_scores_and_truth_without_classes_are_told(tmp_path: Path) -> None:
+def test_missing_scores_and_missing_classes_are_told(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "truth.parquet")
     with pytest.raises(FormatError, match="looks like a data set of hugging_face, but results are needed here"):
         apf.read_results(tmp_path / "truth.parquet")

@@ -31,6 +31,7 @@ def kitti(folder: Path, *, n: int = 4) -> Path:
     return labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_images_chooses_in_every_format(name: str, tmp_path: Path) -> None:
     """The data set, and its results, of the images that are listed."""
@@ -51,6 +52,7 @@ def test_images_chooses_in_every_format(name: str, tmp_path: Path) -> None:
         assert chosen.detections.drop("detection_id").equals(expected.drop("detection_id"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if "folder" in each.kinds_of("dataset")])
 def test_split_is_a_list_in_every_folder(name: str, tmp_path: Path) -> None:
     """A split is a file of image names, from here or from the folder of the data set."""
@@ -67,6 +69,7 @@ def test_split_is_a_list_in_every_folder(name: str, tmp_path: Path) -> None:
         assert apf.read_dataset(truth, name, split="few").images["image_id"].to_list() == [first]
 
 
+@pytest.mark.slow
 def test_kitti_val_is_evaluated_at_the_first_try(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     """Half of the labels are those of the validation set, and results have only these."""
     labels = kitti(tmp_path)
@@ -218,6 +221,7 @@ def test_an_evaluator_leaves_out_other_images() -> None:
     assert evaluator.compute()["AP50"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_attributes_of_other_images_are_no_surprise(recwarn: pytest.WarningsRecorder) -> None:
     """A table about all images fits, and so does one about the chosen ones."""
     for ids in ([7, 8, 9], [8]):
@@ -227,6 +231,7 @@ def test_attributes_of_other_images_are_no_surprise(recwarn: pytest.WarningsReco
     assert not [each for each in recwarn if issubclass(each.category, apf.UnmatchedAttributesWarning)]
 
 
+@pytest.mark.slow
 def test_shards_are_written_of_a_split_of_each(tmp_path: Path) -> None:
     """Detections of the images that a split leaves out are left out, as with one data set."""
     kitti(tmp_path)
@@ -246,6 +251,7 @@ def test_shards_are_written_of_a_split_of_each(tmp_path: Path) -> None:
         assert apf.evaluate_shards(tmp_path / folder / "*").dataset.images["image_id"].sort().to_list() == images
 
 
+@pytest.mark.slow
 def test_shards_are_written_of_chosen_images(tmp_path: Path) -> None:
     """The list names images of all files together."""
     files = []

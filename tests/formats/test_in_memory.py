@@ -101,6 +101,7 @@ def test_numbers_of_numpy_in_a_list_are_numbers() -> None:
     assert apf.read_results(rows).select("x", "y", "width", "height").rows() == [(10.5, 10, 20, 10), (1, 2, 3, 4)]
 
 
+@pytest.mark.slow
 def test_ground_truth_may_have_numbers_of_numpy() -> None:
     dataset = apf.read_dataset(with_numpy(TRUTH))
     assert dataset.annotations.equals(apf.read_dataset(TRUTH).annotations)
@@ -217,6 +218,7 @@ TAKERS: dict[str, Callable[[Any], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")  # of the second image, in no update
 @pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
@@ -252,13 +254,14 @@ REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
 
 
 @pytest.mark.parametrize(("found", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_holds_no_detections_is_an_error_that_says_what_to_give(found: Any, error: type[InputError], message: str) -> None:
+def test_an_error_about_no_detections_says_what_to_give(found: Any, error: type[InputError], message: str) -> None:
     for take in (lambda: apf.evaluate(TRUTH, found), lambda: apf.Evaluator(TRUTH).update(found)):
         with pytest.raises(error, match=message) as caught:
             take()
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_one_result_has_its_image_beside_it() -> None:
     for one in (output(), results(), numbered()):
         evaluator = apf.Evaluator(TRUTH)
@@ -284,6 +287,7 @@ def test_image_ids_are_a_list_of_ids(image_ids: Any) -> None:
 NOTHING_FOUND: dict[str, Any] = {"a list": [], "a tuple": (), "a dict": {}, "an array": ARRAY[:0], "a frame": pl.DataFrame()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nothing", NOTHING_FOUND.values(), ids=NOTHING_FOUND)
 def test_nothing_may_be_found_on_images_that_are_named(nothing: Any) -> None:
     evaluator = apf.Evaluator(TRUTH)
@@ -295,6 +299,7 @@ def test_nothing_may_be_found_on_images_that_are_named(nothing: Any) -> None:
     assert seen.detections["image_id"].to_list() == [23]
 
 
+@pytest.mark.slow
 def test_classes_count_by_name_where_the_categories_have_names() -> None:
     ids = [{"id": 1}, {"id": 3}]
     found = apf.read_results({22: results()}, dataset=TRUTH | {"categories": ids})
@@ -308,7 +313,7 @@ def test_classes_count_by_name_where_the_categories_have_names() -> None:
 
 
 @pytest.mark.parametrize("image_ids", [None, [22, 23]])
-def test_classes_without_a_category_can_be_left_out_as_the_error_says(image_ids: list[int | str] | None) -> None:
+def test_classes_without_a_category_can_be_left_out(image_ids: list[int | str] | None) -> None:
     truth = TRUTH | {"categories": TRUTH["categories"][:1], "annotations": TRUTH["annotations"][1:]}
     car, person = results(), results("000023.png")
     person.boxes.cls = Tensor([0.0])
@@ -336,7 +341,8 @@ def test_boxes_of_outputs_are_in_their_own_format() -> None:
     assert apf.evaluate(TRUTH, corners, box_format="xyxy").detections.select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
 
 
-def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
+@pytest.mark.slow
+def test_masks_of_outputs_are_taken_alone_for_masks() -> None:
     masks = {22: output() | {"masks": PIXELS[None, None].astype(np.float32)}}
     truth = TRUTH | {"annotations": [row | {"segmentation": [CORNERS]} for row in TRUTH["annotations"]]}
     evaluator = apf.Evaluator(truth, iou_type="segm")
@@ -348,6 +354,7 @@ def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
     assert "mask" in apf.evaluate(truth, masks, iou_type="boundary").detections.columns  # no array is called boundary
 
 
+@pytest.mark.slow
 def test_check_and_stats_read_outputs_too() -> None:
     assert apf.stats(TRUTH, [results()])["n_detections"].to_list() == [1, 0, 1, 1, 0, 0]
     assert "unknown" not in str(apf.check(TRUTH, [results()]))

@@ -75,6 +75,7 @@ def without(table: str, row: int, field: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 def test_files_are_read_as_coco_with_names_from_their_urls(tmp_path: Path) -> None:
     path = file(tmp_path, TRUTH)
     truth, as_coco = apf.read_dataset(path, "lvis"), apf.read_dataset(path, "coco")
@@ -125,12 +126,14 @@ def test_what_is_no_json_is_refused(text: str, tmp_path: Path) -> None:
         apf.read_dataset(path, "lvis")
 
 
+@pytest.mark.slow
 def test_what_is_written_is_as_lvis_has_it(tmp_path: Path) -> None:
     dataset = apf.read_dataset(file(tmp_path, TRUTH), "lvis")
     assert apf.write_dataset(dataset, tmp_path / "again.json", "lvis").rows() == []
     assert json.loads((tmp_path / "again.json").read_text()) == TRUTH
 
 
+@pytest.mark.slow
 def test_what_is_lost_is_said(tmp_path: Path) -> None:
     data = deepcopy(TRUTH)
     data["annotations"][0] |= {"iscrowd": 1, "ignore": 1, "keypoints": [1, 2, 2], "occluded": True}
@@ -144,6 +147,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert set(again) == {"id", "image_id", "category_id", "bbox", "area", "ignore", "segmentation", "occluded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "column", "message"),
     [
@@ -204,6 +208,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     )
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("lvis")
@@ -218,6 +223,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     assert_frame_equal(apf.read_results(path / "found.json", "lvis"), apf.read_results(found), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 def test_lvis_api_reads_what_is_written(iou_type: str, tmp_path: Path) -> None:
     try:
@@ -250,6 +256,7 @@ def masked(iou_type: str, found: Path) -> pl.DataFrame:
     return frame.with_columns(mask=pl.Series(masks))
 
 
+@pytest.mark.slow
 def test_asked_for_by_name_alone(tmp_path: Path) -> None:
     truth, found = file(tmp_path, TRUTH), file(tmp_path, RESULTS, "found.json")
     assert not Lvis().fits(see(truth), "dataset")

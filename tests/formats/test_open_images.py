@@ -66,6 +66,7 @@ def written(folder: Path, texts: dict[str, str]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_rows_are_boxes_between_their_edges(tmp_path: Path) -> None:
     truth = apf.read_dataset(written(tmp_path, FOLDER))
     attributes = ["source", "confidence", "is_occluded", "is_truncated", "is_crowd", "is_depiction", "is_inside"]
@@ -77,6 +78,7 @@ def test_rows_are_boxes_between_their_edges(tmp_path: Path) -> None:
     assert_frame_equal(truth.annotations.select(BOX), expected)
 
 
+@pytest.mark.slow
 def test_images_are_those_of_boxes_and_labels(tmp_path: Path) -> None:
     columns = ["image_id", "image_width", "image_height", "file_name", "pos_category_ids", "neg_category_ids"]
     assert apf.read_dataset(written(tmp_path, FOLDER)).images.select(columns).rows() == [
@@ -85,6 +87,7 @@ def test_images_are_those_of_boxes_and_labels(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_images_that_are_listed_come_first_with_their_attributes(tmp_path: Path) -> None:
     listed = {"validation-images-with-rotation.csv": "ImageID,Subset,OriginalURL,Rotation,Width\nb,validation,u,90,seven\n"}
     images = apf.read_dataset(written(tmp_path, FOLDER | listed)).images
@@ -143,6 +146,7 @@ def test_hierarchies_are_subcategories(nodes: Any, edges: set[tuple[str, str]], 
     assert sorted(parents.rows()) == sorted((f"/m/{child}", f"/m/{parent}") for child, parent in edges)
 
 
+@pytest.mark.slow
 def test_the_file_of_each_kind_is_chosen_by_split(tmp_path: Path) -> None:
     train = {
         "train-annotations-bbox.csv": f"ImageID,LabelName,{EDGES}\nt,/m/cat,0,1,0,1\n",
@@ -163,6 +167,7 @@ def test_the_file_of_each_kind_is_chosen_by_split(tmp_path: Path) -> None:
         apf.read_dataset(folder / "train-annotations-bbox.csv", split="train")
 
 
+@pytest.mark.slow
 def test_packed_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "boxes.csv.gz").write_bytes(gzip.compress(BOXES.encode()))
     (tmp_path / "image_sizes.csv").write_text(SIZES)
@@ -177,6 +182,7 @@ a,/m/animal 0.75 0.6 0.6 0.7 0.7 /m/dog 0.6 0.6 0.6 0.7 0.7
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [RESULTS, RESULTS.replace("Score", "Conf"), STRING])
 def test_results_are_rows_or_strings(text: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(written(tmp_path / "truth", FOLDER))
@@ -195,6 +201,7 @@ def test_results_are_rows_or_strings(text: str, tmp_path: Path) -> None:
 
 # The cat on b is false, but in the challenge nobody has looked for one there. Animals are the cat and the group of dogs, which
 # is ignored, or in the challenge a positive of its own.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "expected"),
     [
@@ -269,6 +276,7 @@ def same(again: pl.DataFrame, expected: pl.DataFrame) -> None:
     assert_frame_equal(again.select(columns), expected.select(columns), rel_tol=0, abs_tol=5e-6)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("open_images")
@@ -437,6 +445,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("texts", "message"), OTHERS.values(), ids=OTHERS)
 def test_what_is_wrong_beside_the_boxes_is_named(texts: dict[str, str], message: str, tmp_path: Path) -> None:
     kept = {name: text for name, text in FOLDER.items() if "labels" not in name}
@@ -450,7 +459,7 @@ def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
         apf.read_dataset(tmp_path / "boxes.csv")
 
 
-def test_labels_of_classes_that_are_not_described_are_dropped_with_a_warning(tmp_path: Path) -> None:
+def test_labels_of_unknown_classes_are_dropped_with_a_warning(tmp_path: Path) -> None:
     labels = {"validation-annotations-human-imagelabels-boxable.csv": LABELS + "a,machine,/m/cow,1\nc,verification,/m/cow,0\n"}
     sizes = {"image_sizes.csv": SIZES + "c.jpg,10,10\n"}
     dropped = r"dropped 2 labels of classes that are not in class-descriptions-boxable\.csv: '/m/cow'$"
@@ -521,6 +530,7 @@ def test_bad_results_are_named(text: str, message: str, tmp_path: Path) -> None:
         apf.read_results(written(tmp_path / "found", {"found.csv": text}) / "found.csv", "open_images", dataset=truth)
 
 
+@pytest.mark.slow
 def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", FOLDER)
     found = written(tmp_path / "found", {"found.csv": RESULTS + "c,/m/cat,0.99,0,1,0,1\n"}) / "found.csv"

@@ -70,6 +70,7 @@ def dataset() -> apf.Dataset:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["dataset", "results"])
 @pytest.mark.parametrize("name", NAMES)
 def test_recognising_opens_each_path_once(name: str, role: str, dataset: apf.Dataset, tmp_path: Path) -> None:
@@ -84,6 +85,7 @@ def test_recognising_opens_each_path_once(name: str, role: str, dataset: apf.Dat
     assert found[str(path)] == 1 and set(found.values()) == {1}
 
 
+@pytest.mark.slow
 def test_an_evaluation_opens_each_file_once(tmp_path: Path) -> None:
     truth, results = tmp_path / "truth.json", tmp_path / "found.json.gz"
     truth.write_text(json.dumps(TRUTH))
@@ -97,7 +99,7 @@ def test_an_evaluation_opens_each_file_once(tmp_path: Path) -> None:
     assert found == {str(truth): 1, str(results): 1}
 
 
-def test_files_of_a_folder_that_were_looked_at_are_not_opened_again(tmp_path: Path) -> None:
+def test_files_that_were_looked_at_are_not_opened_again(tmp_path: Path) -> None:
     written(tmp_path / "truth", {f"{k}.txt": "cat 1 2 3 4\n" for k in range(3)})
     with openings(tmp_path) as found:
         apf.read_dataset(tmp_path / "truth")
@@ -223,6 +225,7 @@ def test_maps_in_a_data_root_are_no_label_maps_to_nuscenes(tmp_path: Path) -> No
         apf.evaluate(tmp_path, FOUND, "nuscenes")
 
 
+@pytest.mark.slow
 def test_folders_of_any_depth_are_looked_through(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(400):
@@ -262,6 +265,6 @@ def test_the_size_of_what_is_kept_is_counted_as_it_grows(tmp_path: Path, monkeyp
         (b"image_id,class\n1,2\n", "a table with columns image_id, class"),
     ],
 )
-def test_words_show_no_control_characters_and_no_prose_as_columns(content: bytes, words: str, tmp_path: Path) -> None:
+def test_words_show_no_control_characters_and_no_prose(content: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     assert see(tmp_path / "x").words == words

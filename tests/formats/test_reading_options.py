@@ -94,6 +94,7 @@ app.main(["eval", "--help"])
 """
 
 
+@pytest.mark.slow
 def test_a_new_option_is_declared_in_one_file(tmp_path: Path) -> None:
     """Where it is declared, it has a place in all signatures, docstrings, commands and readers."""
     (tmp_path / "a.txt").write_text("turn\n")
@@ -119,6 +120,7 @@ def test_unknown_options_are_refused(function: object) -> None:
         function([], relativ=True)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_inputs_have_types(tmp_path: Path) -> None:
     """What mypy says of this test counts, too."""
     path = tmp_path / "truth.json"

@@ -132,6 +132,7 @@ def test_rows_of_different_forms(kind: str, order: list[str], tmp_path: Path) ->
     assert_masks_are_right(apf.evaluate(truth, results, iou_type="segm"))
 
 
+@pytest.mark.slow
 def test_results_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
     for form in ON_FILE:
         on_file = apf.read_coco_results(written(results_as(form), tmp_path / f"{form}.json"))
@@ -140,6 +141,7 @@ def test_results_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
         assert on_file["x"].null_count() == in_memory["x"].null_count() == 3  # boxes are made when they are evaluated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [1, 2])
 def test_a_file_of_packed_masks_with_one_in_numbers(place: int, tmp_path: Path) -> None:
     rows = results_as("packed")
@@ -155,6 +157,7 @@ def with_parsed_masks(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(mask=pl.Series(masks, dtype=pl.String)) if masks else frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ON_FILE)
 def test_masks_are_the_same_text_however_they_are_read(form: str, tmp_path: Path) -> None:
     expected = [json.dumps(FORMS[form](n), separators=(",", ":")) for n in (11, 12)]
@@ -166,7 +169,8 @@ def test_masks_are_the_same_text_however_they_are_read(form: str, tmp_path: Path
             assert at_once.to_list() == dataset.annotations["mask"].to_list() == expected
 
 
-def test_an_evaluation_of_masks_and_one_of_boxes_are_of_the_same_data(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_evaluations_of_masks_and_of_boxes_are_of_one_data_set(tmp_path: Path) -> None:
     truth = written(truth_as("packed"), tmp_path / "truth.json")
     results = [row | {"bbox": [0, 0, 4, 5]} for row in results_as("packed")]
     apf.evaluate(truth, results, iou_type="segm").write_parquet(tmp_path / "segm")
@@ -191,6 +195,7 @@ def test_masks_read_at_once_are_those_read_later(form: str, tmp_path: Path) -> N
         assert_masks_are_right(apf.evaluate(dataset, results_as("packed"), iou_type="segm"))
 
 
+@pytest.mark.slow
 def test_masks_and_attributes_of_the_same_file(tmp_path: Path) -> None:
     truth = truth_as("polygons")
     for row in truth["annotations"]:
@@ -202,6 +207,7 @@ def test_masks_and_attributes_of_the_same_file(tmp_path: Path) -> None:
     assert evaluation.dataset.annotations.select("annotation_id", "occlusion").rows() == [(11, 0.11), (12, 0.12)]
 
 
+@pytest.mark.slow
 def test_a_file_without_any_mask(tmp_path: Path) -> None:
     truth = truth_as("polygons")
     for row in truth["annotations"]:
@@ -211,6 +217,7 @@ def test_a_file_without_any_mask(tmp_path: Path) -> None:
         assert "mask" not in dataset.annotations.columns
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_before_its_masks_are_read(tmp_path: Path) -> None:
     path = written(truth_as("polygons"), tmp_path / "truth.json")
     dataset = apf.read_coco(path)
@@ -219,6 +226,7 @@ def test_a_file_that_changes_before_its_masks_are_read(tmp_path: Path) -> None:
         apf.evaluate(dataset, results_as("packed"), iou_type="segm")
 
 
+@pytest.mark.slow
 def test_areas_of_boxes_where_results_have_boxes() -> None:
     boxed = [row | {"bbox": [0, 0, 4, 5]} for row in results_as("packed")]
     evaluation = apf.evaluate(truth_as("packed"), boxed, iou_type="segm")
@@ -291,6 +299,7 @@ def test_written_masks(form: str, tmp_path: Path) -> None:
         assert np.array_equal(reference.annToMask(reference.anns[n]), bitmap(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["structs of text", "structs of numbers", "polygons", "JSON text"])
 def test_written_masks_of_frames(name: str, tmp_path: Path) -> None:
     kinds: dict[str, Any] = {
@@ -327,6 +336,7 @@ def test_bitmaps_are_not_written(masks: pl.Series, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FRAMES if not name.startswith("bitmaps")])
 def test_written_results(name: str, tmp_path: Path) -> None:
     masks = FRAMES[name]
@@ -416,6 +426,7 @@ def test_written_shapes(first: Json, second: Json, with_boxes: bool, tmp_path: P
             assert_frame_equal(*frames, check_exact=True)
 
 
+@pytest.mark.slow
 @each_shape
 def test_written_shapes_of_results(first: Json, second: Json, with_boxes: bool, tmp_path: Path) -> None:
     rows = [{**BOXED, **first, "score": 0.5, "track": 3}, {**OTHER, **second, "score": 1.0, "track": 4}]
@@ -436,6 +447,7 @@ def test_written_shapes_of_results(first: Json, second: Json, with_boxes: bool, 
         assert_frame_equal(with_parsed_masks(frame), with_parsed_masks(expected), check_exact=True, check_column_order=False)
 
 
+@pytest.mark.slow
 def test_lists_of_categories(tmp_path: Path) -> None:
     truth: Json = {"images": IMAGES, "categories": CATEGORIES, "annotations": []}
     for dataset in (apf.read_coco(truth), apf.read_coco(written(truth, tmp_path / "truth.json"))):

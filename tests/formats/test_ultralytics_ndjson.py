@@ -31,6 +31,7 @@ def file(folder: Path, *images: Any, **about: Any) -> Path:
     return folder / "pets.ndjson"
 
 
+@pytest.mark.slow
 def test_a_line_is_an_image_with_its_boxes(tmp_path: Path) -> None:
     path = file(tmp_path, image("a.jpg", [1, 0.5, 0.5, 0.2, 0.4], [0, 0.1, 0.2, 0.2, 0.4]), image("sub/b.c.jpg"))
     truth = apf.read_dataset(path)
@@ -49,6 +50,7 @@ TRIANGLE = [0, 0.1, 0.1, 0.5, 0.1, 0.5, 0.5]
 CORNERS = [0, 0.1, 0.1, 0.5, 0.1, 0.5, 0.5, 0.1, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "kind", "numbers", "outline"),
     [
@@ -61,6 +63,7 @@ def test_outlines_are_masks(task: str, kind: str, numbers: list[float], outline:
     assert row.select(*BOX, "mask").rows() == [(10, 5, 40, 20, [outline])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("numbers", "shape", "keypoints"),
     [
@@ -85,6 +88,7 @@ def test_keypoints_that_fit_in_two_ways_are_asked_for(tmp_path: Path) -> None:
         apf.read_dataset(path)
 
 
+@pytest.mark.slow
 def test_a_split_is_read(tmp_path: Path) -> None:
     """That which was asked for, else val, else the only one; all where there are none."""
     images = [image(f"{name}.jpg", split=name) for name in ("train", "val", "test")]

@@ -65,7 +65,7 @@ def test_a_missing_name_is_answered_with_near_ones(tmp_path: Path) -> None:
         ("wider_face", "wider_face_val.mat", "MATLAB"),
     ],
 )
-def test_a_file_of_ground_truth_that_is_a_folder_names_the_folder(of: str, name: str, text: str, tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_is_named(of: str, name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     message = rf"{name}: this is one file of {of} ground truth, which is a folder; name the folder: {re.escape(str(tmp_path))}$"
     with pytest.raises(FormatError, match=message):

@@ -76,6 +76,7 @@ def test_parquet_and_csv_are_read_from_urls(
     assert command(capsys, monkeypatch, "eval", f"{address}/truth.parquet", f"{address}/found.csv")[1] == f"{expected}\n"
 
 
+@pytest.mark.slow
 def test_what_is_not_there_or_is_of_another_kind_is_told(address: str) -> None:
     with pytest.raises(FormatError, match=r"/no\.parquet: cannot be read \(.*not found"):
         apf.read_dataset(f"{address}/no.parquet")

@@ -67,6 +67,7 @@ def devkit(folder: Path, sets: dict[str, str], **files: str | bytes) -> Path:
 # ---- annotations
 
 
+@pytest.mark.slow
 def test_elements_are_columns(tmp_path: Path) -> None:
     truth = apf.read_dataset(devkit(tmp_path, {}, **{"2008_000001": DOG, "b": EMPTY}))
     assert truth.images.rows(named=True) == [
@@ -83,12 +84,14 @@ def test_elements_are_columns(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_attributes_that_no_file_has_are_no_columns(tmp_path: Path) -> None:
     truth = apf.read_dataset(devkit(tmp_path, {}, a=SOUND))
     assert truth.images.columns == ["image_id", "image_width", "image_height", "file_name"]
     assert not {"ignore", "pose", "truncated", "occluded"} & set(truth.annotations.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "flag"), [("1", True), ("0", False), (" True ", True), ("FALSE", False), ("Unspecified", None)]
 )
@@ -142,6 +145,7 @@ def test_without_image_sets_all_are_taken(tmp_path: Path) -> None:
     assert apf.read_dataset(devkit(tmp_path, {}, **FILES)).images["image_id"].to_list() == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(devkit(tmp_path, SETS, **FILES) / "ImageSets" / "Main")
     assert apf.read_dataset("val.txt").images["image_id"].to_list() == ["b", "a"]
@@ -278,7 +282,7 @@ def test_a_folder_without_xml_files(tmp_path: Path) -> None:
         apf.read_dataset(written(tmp_path, {"a.txt": "a"}), "voc")
 
 
-def test_hidden_files_are_passed_over_and_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+def test_hidden_files_are_passed_over_and_case_is_ignored(tmp_path: Path) -> None:
     folder = written(tmp_path, {"Annotations/._a.xml": b"\0", "Annotations/A.XML": SOUND, "ImageSets/Main/._x.txt": b"\0",
                                 "ImageSets/Main/VAL.TXT": "A\n"})  # fmt: skip
     for path in (folder, folder / "Annotations", folder / "ImageSets" / "Main" / "VAL.TXT"):
@@ -415,6 +419,7 @@ def datasets(draw: st.DrawFn, names: st.SearchStrategy[str] = TRIMMED) -> apf.Da
     return apf.Dataset(frame(images, folder=pl.String, segmented=pl.Boolean), categories, annotations)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("voc") / "truth"
@@ -424,6 +429,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
         assert_frame_equal(getattr(again, table), getattr(dataset, table))
 
 
+@pytest.mark.slow
 @given(datasets(names=FILE_NAMES), st.booleans())
 def test_round_trip_of_results(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, has_truth: bool) -> None:
     path = tmp_path_factory.mktemp("voc") / "found"
@@ -436,6 +442,7 @@ def test_round_trip_of_results(tmp_path_factory: pytest.TempPathFactory, dataset
         assert_frame_equal(apf.read_results(path, "voc"), apf.read_results(pl.concat(by_file)))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.floats(0, 1e9)] * 4), min_size=1, max_size=5))
 def test_boxes_that_are_rounded_are_counted(tmp_path_factory: pytest.TempPathFactory, boxes: list[tuple[float, ...]]) -> None:
     path = tmp_path_factory.mktemp("voc") / "truth"

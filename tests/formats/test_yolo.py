@@ -81,7 +81,7 @@ def test_results_have_the_score_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["0 .5 .5 .2 .4 .1 .2 .9 .5", "0 .5 .5 .2 .4 .1 .2 .5"])
-def test_results_have_keypoints_where_as_many_as_the_annotations_have_fit(line: str, tmp_path: Path) -> None:
+def test_results_have_keypoints_where_their_number_fits(line: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(small(tmp_path / "truth", "0 .5 .5 .2 .4 .1 .2 2", f"{CONFIG}kpt_shape: [1, 3]\n"))
     found = apf.read_results(written(tmp_path / "found", {"a.txt": line}), dataset=truth)
     assert found["keypoints"].to_list() == [[10, 10, 0.9 if line.count(" ") == 8 else 1]]
@@ -107,6 +107,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 def test_labels_on_both_sides_are_told_whose_number_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +358,7 @@ def same(again: pl.DataFrame, expected: pl.DataFrame) -> None:
         assert_series_equal(*columns, rel_tol=0, abs_tol=5e-6)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["box", "mask", "keypoints"]).flatmap(datasets))
 def test_round_trip_in_the_order_of_files(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("yolo")
@@ -419,7 +421,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert again["mask"].to_list() == [[pytest.approx(square)], None, [triangle], None]
 
 
-def test_annotations_with_a_score_and_categories_with_keypoints_are_written(tmp_path: Path) -> None:
+def test_scores_and_categories_with_keypoints_are_written(tmp_path: Path) -> None:
     people = {"category_id": [0], "name": ["person"], "keypoints": ['["nose"]']}
     row = {"image_id": ["a"], "category_id": [0], "x": [1], "y": [2], "width": [3], "height": [4]}
     dataset = apf.Dataset(
@@ -434,6 +436,7 @@ def test_annotations_with_a_score_and_categories_with_keypoints_are_written(tmp_
     assert apf.read_dataset(tmp_path / "truth").annotations["keypoints"].to_list() == [pytest.approx([1, 2, 2])]
 
 
+@pytest.mark.slow
 def test_keypoints_are_filled_up_and_displace_masks(tmp_path: Path) -> None:
     box = {"image_id": ["a"] * 2, "category_id": [0] * 2, "x": [1, 1], "y": [2, 2], "width": [3, 3], "height": [4, 4]}
     shapes = {"keypoints": [[1.0, 2, 2, 3, 4, 1], None], "mask": [[[1.0, 2, 4, 2, 4, 6]], None]}
@@ -534,6 +537,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), CONFIGS.values(), ids=CONFIGS)
 def test_what_is_wrong_in_data_yaml_is_said(text: str, message: str, tmp_path: Path) -> None:
     folder = small(tmp_path, config=text, **{"val.txt": "images/val/a.jpg\nimages/val/c.jpg\n"})
@@ -581,7 +585,8 @@ def test_results_need_the_sizes_of_their_images(tmp_path: Path) -> None:
         apf.read_results(found)
 
 
-def test_results_of_unknown_images_are_refused_dropped_or_reported(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     line = "1 .5 .5 .2 .4 .5\n"
     truth, found = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": line, "c.txt": line})
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):
@@ -672,6 +677,7 @@ DARKNET = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["data/obj.data", "data"])
 def test_obj_data_of_darknet(name: str, tmp_path: Path) -> None:
     folder = written(tmp_path, DARKNET)
@@ -721,6 +727,7 @@ def test_obj_data_without_its_names_is_refused(tmp_path: Path) -> None:
         apf.read_dataset(folder / "data" / "obj.data")
 
 
+@pytest.mark.slow
 def test_names_with_dots_join(tmp_path: Path) -> None:
     image = {"id": 7, "file_name": "val/a_jpg.rf.8d3.jpg", "width": 100, "height": 50}
     box = {"id": 1, "image_id": 7, "category_id": 1, "bbox": [25, 12.5, 50, 25]}

@@ -36,6 +36,7 @@ def test_names_are_given(as_file: bool, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_names_are_joined_to_those_of_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_other_folders_are_no_label_files_alone(files: dict[str, str | bytes], t
     assert not YoloLabels().fits(see(written(tmp_path, files)), "dataset")
 
 
+@pytest.mark.slow
 def test_a_tree_without_a_config_has_its_images(tmp_path: Path) -> None:
     """Splits are folders of labels and of images; the list of classes is beside both."""
     files = {"classes.txt": "cat\n", "labels/val/a.txt": "0 .5 .5 .2 .4\n"}

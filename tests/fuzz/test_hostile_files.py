@@ -321,7 +321,7 @@ def test_tables_of_a_set_that_are_swapped(run: Path, tmp_path: Path) -> None:
     assert problem_of(["sql", str(folder), "FROM matches"]) is None
 
 
-def test_tables_of_a_set_that_lost_a_column_or_have_it_of_another_type(run: Path, tmp_path: Path) -> None:
+def test_tables_that_lost_a_column_or_changed_its_type(run: Path, tmp_path: Path) -> None:
     folder = copy_of(run, tmp_path / "run")
     for name in ("images", "categories", "annotations", "detections", "pairs", "assignments", "metrics", "summary"):
         path = folder / f"{name}.parquet"

@@ -104,11 +104,13 @@ def test_nan_in_several_groups_is_counted() -> None:
         frame.group_by("g").agg(R.ap.precision("s"))
 
 
+@pytest.mark.slow
 def test_no_rows_give_null() -> None:
     assert FRAME.clear().select(v.alias(name) for name, (v, _) in MEASURES.items()).row(0) == (None,) * len(MEASURES)
     assert FRAME.clear().group_by("g").agg(v=R.ap.ndcg("s")).height == 0
 
 
+@pytest.mark.slow
 def test_functions_are_the_methods() -> None:
     pairs = [
         (apf.lists.average_precision("r", "s", n_positives="n"), R.ap.average_precision("s", n_positives="n")),
@@ -194,6 +196,7 @@ def test_ignored_items_take_no_rank() -> None:
     )
 
 
+@pytest.mark.slow
 def test_detections_and_missed_annotations_are_a_ranked_list() -> None:
     """The matches table goes in as it is: missed annotations have no score, ignored detections are flagged."""
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
@@ -231,6 +234,7 @@ def test_grouped_ties_are_scikit_learn(items: list[tuple[bool, int]]) -> None:
         assert value is None
 
 
+@pytest.mark.slow
 @given(scored, st.integers(0, 3))
 def test_best_and_worst_are_bounds(items: list[tuple[bool, int]], missed: int) -> None:
     frame = pl.DataFrame(items, schema=["r", "s"], orient="row")
@@ -241,6 +245,7 @@ def test_best_and_worst_are_bounds(items: list[tuple[bool, int]], missed: int) -
     assert low is mid is high is None or low <= mid <= high
 
 
+@pytest.mark.slow
 @given(scored)
 def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int]]) -> None:
     frame = pl.DataFrame([*items, (False, -1)], schema=["r", "s"], orient="row")

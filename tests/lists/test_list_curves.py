@@ -110,6 +110,7 @@ def test_groups_in_order_of_appearance() -> None:
     assert roc.filter(pl.col("group").is_null())["false_positive_rate"].to_list() == [None, None]
 
 
+@pytest.mark.slow
 @given(grouped)
 def test_each_group_is_a_list_of_its_own(rows: list[Any]) -> None:
     items = items_of(rows, "key")
@@ -121,6 +122,7 @@ def test_each_group_is_a_list_of_its_own(rows: list[Any]) -> None:
     assert_frame_equal(together, pl.concat(alone), check_exact=True)
 
 
+@pytest.mark.slow
 @given(scored)
 def test_grouped_ties_are_scikit_learn(rows: list[tuple[bool, int]]) -> None:
     flags, scores = zip(*rows, strict=True)
@@ -143,6 +145,7 @@ def test_grouped_ties_are_scikit_learn(rows: list[tuple[bool, int]]) -> None:
         assert area == pytest.approx(metrics.roc_auc_score(flags, scores), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(scored)
 def test_tie_policies_bound_each_other(rows: list[tuple[bool, int]]) -> None:
     policies: list[Ties] = ["worst", "input", "best"]
@@ -155,6 +158,7 @@ def test_tie_policies_bound_each_other(rows: list[tuple[bool, int]]) -> None:
         assert_frame_equal(curve.join(ends, on="rank", how="semi").select(columns), ends.select(columns), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", ["group", "input", "best", "worst"])
 @given(rows=grouped, missed=st.integers(0, 3))
 def test_roc_and_precision_recall_have_the_same_points(ties: Ties, rows: list[Any], missed: int) -> None:
@@ -202,6 +206,7 @@ def test_thinning_keeps_what_fits_and_the_extremes() -> None:
     assert inner.group_by("bin").agg(pl.col("precision").max()).join(thin, on="precision", how="anti").is_empty()
 
 
+@pytest.mark.slow
 @given(scored, st.integers(4, 12))
 def test_thinned_roc_stays_near(rows: list[tuple[bool, int]], half: int) -> None:
     items = items_of(rows)

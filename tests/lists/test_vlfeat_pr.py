@@ -223,6 +223,7 @@ def walked(
 item = st.tuples(st.sampled_from([-2, -1, 0, 1, 0.5]), st.sampled_from([-INF, -3.0, 0.0, 0.25, 1.0, 7.0, INF]))
 
 
+@pytest.mark.slow
 @given(
     st.lists(item, max_size=30),
     st.none() | st.integers(0, 12),

@@ -31,7 +31,7 @@ def matched(
     return at
 
 
-def test_the_better_score_takes_the_annotation_though_another_is_more_similar() -> None:
+def test_the_better_score_comes_before_the_more_similar() -> None:
     # at .75 the better ranked detection does not reach it
     assert matched({(0, 0): 0.6, (1, 0): 0.9}) == {(0, 0): {0: 0}, (0, 1): {1: 0}}
 
@@ -44,13 +44,13 @@ def test_of_equal_similarities_the_later_annotation() -> None:
     assert matched({(0, 2): 0.8, (0, 0): 0.8, (0, 1): 0.8}, thresholds=(0.5,)) == {(0, 0): {0: 2}}
 
 
-def test_an_annotation_that_counts_comes_before_a_more_similar_one_that_is_ignored() -> None:
+def test_what_counts_comes_before_a_more_similar_ignored_one() -> None:
     pairs = {(0, 0): 0.6, (0, 1): 0.9}
     # at .75 only the ignored one is reached
     assert matched(pairs, ignored=[[0, 1, 0]]) == {(0, 0): {0: 0}, (0, 1): {0: 1}}
 
 
-def test_an_ignored_annotation_is_taken_once_a_crowd_any_number_of_times() -> None:
+def test_an_ignored_one_is_taken_once_a_crowd_any_number() -> None:
     pairs = {(0, 0): 0.8, (1, 0): 0.8, (2, 0): 0.8}
     assert matched(pairs, ignored=[[1, 0, 0]], thresholds=(0.5,)) == {(0, 0): {0: 0}}
     assert matched(pairs, crowd=[1, 0, 0], ignored=[[1, 0, 0]], thresholds=(0.5,)) == {(0, 0): {0: 0, 1: 0, 2: 0}}
@@ -95,6 +95,7 @@ def looped(problem: Problem, ignored: np.ndarray, threshold: float, strict: bool
     return chosen
 
 
+@pytest.mark.slow
 @given(problem=problems(), strict=st.booleans())
 def test_same_as_a_plain_loop(problem: Problem, strict: bool) -> None:
     assigned = match_by_score(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds, strict=strict)

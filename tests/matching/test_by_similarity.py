@@ -28,14 +28,14 @@ def test_the_most_similar_pair_comes_first_whatever_the_scores() -> None:
     assert matched(*rows) == [(0, 1, 0, 0, 1), (1, 0, 0, 0, 2)]
 
 
-def test_equal_similarity_goes_to_the_earlier_annotation_then_to_the_better_ranked() -> None:
+def test_equal_similarity_goes_to_the_earlier_annotation() -> None:
     assert matched((0, 1, 0.8), (1, 0, 0.8), (0, 0, 0.8), (1, 1, 0.8)) == [(0, 0, 0, 0, 2), (1, 1, 0, 0, 2)]
     # annotation 0 is earlier, so it is served first, by the only one it has; that one is then gone
     assert matched((0, 1, 0.8), (1, 0, 0.8), (1, 1, 0.8)) == [(0, 1, 0, 0, 2), (1, 0, 0, 0, 2)]
     assert matched((1, 0, 0.8), (0, 0, 0.8)) == [(0, 0, -1, 0, 2)]
 
 
-def test_a_detection_tries_others_when_its_best_is_taken_but_no_other_threshold() -> None:
+def test_a_detection_tries_others_when_its_best_is_taken() -> None:
     # annotation 1 reaches .75 with detection 0, which another annotation has
     assert matched((0, 0, 0.9), (0, 1, 0.8), (1, 1, 0.6)) == [(0, 0, 0, 0, 2), (1, 1, 0, 0, 1)]
 

@@ -17,6 +17,7 @@ from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(), st.sampled_from(OF_LISTS), st.booleans(), st.data())
 def test_parts_put_together_are_the_whole(case: Case, matching: str, agnostic: bool, data: st.DataObject) -> None:

@@ -45,7 +45,7 @@ def test_each_threshold_is_a_problem_of_its_own() -> None:
     assert matched(*rows, thresholds=(0.5, 0.75)) == [(0, 1, 0, 0, 1), (0, 0, 0, 1, 2), (1, 0, 0, 0, 1)]
 
 
-def test_without_choice_the_most_similar_has_the_annotation_then_the_better_ranked() -> None:
+def test_without_choice_the_most_similar_has_the_annotation() -> None:
     assert matched((0, 0, 0.6), (1, 0, 0.9), (2, 0, 0.9), thresholds=(0.5, 0.75)) == [(1, 0, -1, 0, 2)]
 
 
@@ -58,7 +58,7 @@ def test_of_equal_totals_better_ranked_detections() -> None:
     assert [row[0] for row in matched(*rows)] == [1, 2]
 
 
-def test_annotations_that_count_come_first_then_ignored_ones_then_crowds() -> None:
+def test_what_counts_comes_first_then_ignored_ones_then_crowds() -> None:
     rows = [(0, 0, 0.6), (0, 1, 0.9), (1, 0, 0.7), (1, 1, 0.8), (2, 1, 0.6), (2, 2, 0.9), (3, 2, 0.5), (1, 2, 1.0)]
     expected = [(0, 1, 0, 0, 1), (1, 0, 0, 0, 1), (2, 2, 0, 0, 1), (3, 2, -1, 0, 1)]
     assert matched(*rows, crowd=[0, 0, 1], ignored=[[0, 1, 1]]) == expected
@@ -121,6 +121,7 @@ def test_totals_are_those_of_the_dense_solver(problem: Problem, strict: bool) ->
             assert {d: a for d, a in chosen.items() if d in left} == {d: min(c)[1] for d, c in crowds.items() if c}
 
 
+@pytest.mark.slow
 @given(problem=problems(crowds=False))
 def test_ties_are_broken_as_stated(problem: Problem) -> None:
     """Of all assignments: the largest total, then the most pairs, then the smallest sum of ranks."""
@@ -144,6 +145,7 @@ def test_ties_are_broken_as_stated(problem: Problem) -> None:
     assert value({d: (a, s) for d, a, s in found.select("detection", "annotation", "similarity").rows()}) == best
 
 
+@pytest.mark.slow
 @given(problem=problems(), data=st.data())
 def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(problem.pairs.height)))
@@ -154,6 +156,7 @@ def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataO
     assert one.equals(other)
 
 
+@pytest.mark.slow
 @given(problem=problems(crowds=False))
 def test_a_few_at_a_time_or_all_at_once(problem: Problem) -> None:
     found = []

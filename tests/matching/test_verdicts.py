@@ -41,6 +41,7 @@ def assert_same(one: Verdicts, other: Verdicts) -> None:
     assert_frame_equal(sorted_hits(one), sorted_hits(other))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(), st.sampled_from(OF_LISTS), st.data())
 def test_the_part_of_some_images_is_that_of_their_rows(case: Case, matching: str, data: st.DataObject) -> None:

@@ -80,6 +80,7 @@ def branches(nodes: Iterable[ast.AST], numbers: set[str]) -> Iterator[str]:
             yield ast.unparse(node)
 
 
+@pytest.mark.slow
 def test_no_branch_is_on_the_type_or_name_of_a_metric() -> None:
     numbers = names_of_numbers()
     files = {path: nodes for path, nodes in all_nodes().items() if not path.startswith(("metrics/", "benchmarks/"))}

@@ -94,6 +94,7 @@ def test_a_definition_of_your_own_sets_its_texts() -> None:
         _ = Own().source
 
 
+@pytest.mark.slow
 def test_precision_and_recall_at_every_cut_off() -> None:
     def cut_offs(name: str) -> list[tuple[float, float]]:
         frame = table({name: LISTS[name]})

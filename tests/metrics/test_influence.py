@@ -80,6 +80,7 @@ def test_the_two_images_of_the_specification() -> None:
     assert row["reason"] == "annotations in fewer than 10 units"
 
 
+@pytest.mark.slow
 def test_the_reference_values(street: dict[str, apf.Evaluation]) -> None:
     """DIAGNOSIS.md 7.6, on data/street."""
     names = ["AP", "AP50", "AP75"]
@@ -102,6 +103,7 @@ def test_the_reference_values(street: dict[str, apf.Evaluation]) -> None:
         assert row["influence"] == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_area_of_the_specification(street: dict[str, apf.Evaluation]) -> None:
     """The area under the envelope of the precision of model a, beside the mean over 101 levels."""
     rules = replace(apf.COCO, metrics=(AveragePrecision(Interpolated(), SPACING),))
@@ -111,6 +113,7 @@ def test_the_area_of_the_specification(street: dict[str, apf.Evaluation]) -> Non
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_influences_sum_to_nothing(street: dict[str, apf.Evaluation]) -> None:
     summary = street["a"].sql("SELECT metric, sum(influence) AS total, count(*) AS n FROM influence GROUP BY metric")
     assert summary.height == 12
@@ -121,6 +124,7 @@ def test_influences_sum_to_nothing(street: dict[str, apf.Evaluation]) -> None:
     assert each["influence"].abs().max() < 1e-12  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(), st.integers(0, 2**32 - 1), st.sampled_from([Step(), Interpolated(), Coco101()]))
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
@@ -144,6 +148,7 @@ def test_influences_are_derivatives_of_the_area(case: Case, seed: int, definitio
         assert made.is_biased == (column == "ap" and area.interpolated)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", apf.PUBLISHED)
 def test_influences_of_published_protocols_are_derivatives(name: str, tmp_path: Path) -> None:
@@ -179,6 +184,7 @@ def test_which_numbers_have_a_derivative() -> None:
         assert type(metric).influence is not Metric.influence
 
 
+@pytest.mark.slow
 def test_copies_of_all_images_halve_the_variance(street: dict[str, apf.Evaluation]) -> None:
     """With an envelope; each image has a second one like it."""
     ev = street["a"]

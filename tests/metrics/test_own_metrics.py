@@ -143,6 +143,7 @@ def test_one_metric_stands_for_itself() -> None:
     assert [type(metric).__name__ for metric in SUM.all_metrics] == ["FScore", "AveragePrecision", "Recall", "DetectionCount"]
 
 
+@pytest.mark.slow
 def test_a_sum_by_hand() -> None:
     assert headline(evaluate(SUM, SIX), "F") == pytest.approx(5 * 3 / (6 + 4 * 4), abs=1e-12)
     assert headline(evaluate(replace(SUM, metrics=(FScore(), AP)), SIX), "F") == pytest.approx(2 * 3 / (6 + 4), abs=1e-12)
@@ -175,6 +176,7 @@ def stairs_of(tables: Tables, category: int) -> float:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_ranked_one_is_its_plain_loop(seed: int) -> None:
     tables = scenes(seed)
@@ -184,6 +186,7 @@ def test_the_ranked_one_is_its_plain_loop(seed: int) -> None:
         assert value == pytest.approx(stairs_of(tables, category), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_sum_is_its_plain_loop_under_any_weights(seed: int) -> None:
     evaluation = evaluate(SUM, scenes(seed))
@@ -221,6 +224,7 @@ def copied(tables: Tables, weights: list[int]) -> Tables:
     return truth | {"images": [{"id": new} for _, new in copies], "annotations": annotations}, of_copies(found)
 
 
+@pytest.mark.slow
 @each_toy
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_weights_are_copies_of_images(protocol: apf.Protocol, name: str, column: str, seed: int) -> None:
@@ -233,6 +237,7 @@ def test_whole_weights_are_copies_of_images(protocol: apf.Protocol, name: str, c
     assert np.isfinite(found).any(), name
 
 
+@pytest.mark.slow
 @each_toy
 def test_tables_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     evaluation = evaluate(protocol)
@@ -246,6 +251,7 @@ def test_tables_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     assert evaluation.sql(query).item() == pytest.approx(mean, abs=1e-12)
 
 
+@pytest.mark.slow
 @each_toy
 def test_slices_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     truth, found = scenes()
@@ -260,6 +266,7 @@ def test_slices_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     assert column not in evaluation.by("light").columns
 
 
+@pytest.mark.slow
 def test_slices_of_objects_have_it() -> None:
     """Others are ignored there, as annotations with `ignore` are."""
     truth, found = scenes()
@@ -268,6 +275,7 @@ def test_slices_of_objects_have_it() -> None:
         assert value == pytest.approx(headline(evaluate(SUM, (truth | {"annotations": annotations}, found)), "F"), abs=1e-12)
 
 
+@pytest.mark.slow
 @each_toy
 def test_intervals_and_comparisons_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     truth, found = scenes()
@@ -281,6 +289,7 @@ def test_intervals_and_comparisons_have_it(protocol: apf.Protocol, name: str, co
     assert row["estimate_a"] == headline(evaluation, name) != headline(other, name) == row["estimate_b"]
 
 
+@pytest.mark.slow
 @each_toy
 @pytest.mark.usefixtures("known")
 def test_stored_sets_have_it(protocol: apf.Protocol, name: str, column: str, tmp_path: Path) -> None:
@@ -296,6 +305,7 @@ def test_stored_sets_have_it(protocol: apf.Protocol, name: str, column: str, tmp
     assert headline(again, name) == headline(evaluation, name)
 
 
+@pytest.mark.slow
 @each_toy
 @pytest.mark.usefixtures("known")
 def test_shards_runs_and_batches_have_it(protocol: apf.Protocol, name: str, column: str, tmp_path: Path) -> None:
@@ -318,6 +328,7 @@ def test_shards_runs_and_batches_have_it(protocol: apf.Protocol, name: str, colu
     assert headline(batches.compute(), name) == headline(evaluation, name)
 
 
+@pytest.mark.slow
 def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name in a manifest is looked up; it is never a module."""
     evaluation = evaluate(SUM)
@@ -346,6 +357,7 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
         )
 
 
+@pytest.mark.slow
 def test_published_metrics_can_stand_beside_a_definition() -> None:
     beside = replace(
         apf.COCO, name="mine", metrics=(PanopticQuality(), *apf.COCO.metrics), headlines=("PQ50", "RQ50", "AP"), variants=()
@@ -363,7 +375,8 @@ def test_published_metrics_can_stand_beside_a_definition() -> None:
     assert apf.Protocol.from_dict(beside.as_dict()) == beside
 
 
-def test_miss_rates_stand_beside_a_definition_as_they_do_in_the_field() -> None:
+@pytest.mark.slow
+def test_miss_rates_stand_beside_a_definition() -> None:
     usual = replace(apf.COCO, name="mine", variants=())
     own = replace(usual, metrics=(MissRates(), *usual.metrics), headlines=("AP", "LAMR50"))
     field = replace(usual, metrics=(*usual.metrics, MissRates()), headlines=("AP", "LAMR50"))
@@ -381,6 +394,7 @@ def test_published_metrics_are_read_as_they_are_stored() -> None:
     assert {*stored} == {*KINDS}
 
 
+@pytest.mark.slow
 def test_own_metrics_change_no_other_number() -> None:
     usual = replace(SUM, metrics=(AP,), headlines=("AP", "AP{area}"))
     beside = replace(SUM, headlines=("AP", "AP{area}", "F"))

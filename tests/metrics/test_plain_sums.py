@@ -36,6 +36,7 @@ def has_its_own_way(metric: Metric) -> bool:
     return isinstance(metric, (Recall, DetectionCount))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", apf.PUBLISHED)
 def test_both_ways_agree(name: str, tmp_path: Path) -> None:

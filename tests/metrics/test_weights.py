@@ -39,6 +39,7 @@ def table_of(ev: apf.Evaluation, k: int = 0) -> np.ndarray:
     return rows["ap"].to_numpy().reshape(-1, len(ev.protocol.iou_thresholds)).T
 
 
+@pytest.mark.slow
 @given(cases(), st.sampled_from(["coco", "voc2007", "voc2012", "open_images", "lvis"]))
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
 def test_ones_are_the_plain_number(case: Case, protocol: str) -> None:
@@ -50,6 +51,7 @@ def test_ones_are_the_plain_number(case: Case, protocol: str) -> None:
         np.testing.assert_allclose(weighted(ev, np.full((1, n), 2.0), k)[0], expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(ties=False), st.data())
 def test_whole_weights_are_copies(case: Case, data: st.DataObject) -> None:
@@ -71,6 +73,7 @@ def test_whole_weights_are_copies(case: Case, data: st.DataObject) -> None:
     np.testing.assert_allclose(ap, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["step", "interpolated", "voc2007", "eleven_point", "eleven_point_trec9", "eleven_point_trec10", "coco101"]
 )
@@ -119,6 +122,7 @@ def test_what_is_perfect_is_perfect_by_any_weights(protocol: str) -> None:
     np.testing.assert_allclose(weighted(ev, weights), 1, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(), st.sampled_from([0.1, 1 / 3, 0.7]))
 def test_only_the_ratio_of_weights_counts(case: Case, factor: float) -> None:

@@ -79,9 +79,7 @@ def test_agnostic_equals_reference(case: Case) -> None:
 
 
 @given(st.booleans().flatmap(lambda strings: cases(strings=strings)), options(), st.data())
-def test_agnostic_with_own_options_on_a_category_subset_equals_reference(
-    case: Case, chosen: dict[str, Any], data: st.DataObject
-) -> None:
+def test_agnostic_on_some_categories_equals_reference(case: Case, chosen: dict[str, Any], data: st.DataObject) -> None:
     ids = [category["id"] for category in case.truth["categories"]]
     categories = data.draw(st.lists(st.sampled_from(ids), min_size=1, unique=True))
     assert_parity(case, agnostic=True, categories=categories, **chosen)

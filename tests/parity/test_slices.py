@@ -94,7 +94,7 @@ def test_crossed_slices_equal_reference(case: Case, chosen: list[Key], data: st.
 
 
 @given(cases_with_attributes(), several("images", "annotations", "objects", "detections", at_most=2), options(), st.data())
-def test_slices_with_own_options_and_pooled_categories_equal_reference(
+def test_slices_of_pooled_categories_equal_reference(
     case: Case, chosen: list[Key], own: dict[str, Any], data: st.DataObject
 ) -> None:
     assert_slices(case, chosen, data, agnostic=data.draw(st.booleans()), **own)

@@ -95,7 +95,7 @@ LEVELS = [0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.7, 1]
 
 
 @dataclass(frozen=True)
-class Case:
+class Judged:
     qrels: dict[str, dict[str, int]]
     run: dict[str, dict[str, float]]
 
@@ -108,9 +108,9 @@ def _tables(values: list[Any]) -> st.SearchStrategy[dict[str, dict[str, Any]]]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> Judged:
     """Judgements and a run that have queries in common, and may have others."""
-    case = Case(draw(_tables(GRADES)), draw(_tables(SCORES)))
+    case = Judged(draw(_tables(GRADES)), draw(_tables(SCORES)))
     assume(case.qrels.keys() & case.run.keys())
     return case
 
@@ -135,7 +135,7 @@ def at_level(name: str, level: int) -> str:
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases(), level=st.sampled_from([1, 1, 2]), judged_only=st.booleans(), seed=st.integers(0, 99))
-def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) -> None:
+def test_generated_runs(case: Judged, level: int, judged_only: bool, seed: int) -> None:
     # sums, and measures that pytrec_eval does not have
     wanted = {name for name in NAMES if name not in ("rbp", "gm_bpref") and not name.startswith("num_")}
     wanted |= {f"{name}.{k}" for name in [*AT][:-1] for k in CUTOFFS}
@@ -167,7 +167,7 @@ def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) ->
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases(), beta=st.sampled_from([0.5, 1, 2]))
-def test_set_f_with_a_weight(case: Case, beta: float) -> None:
+def test_set_f_with_a_weight(case: Judged, beta: float) -> None:
     # trec_eval's parameter is the square of beta
     reference = pytrec_eval.RelevanceEvaluator(case.qrels, {f"set_F.{beta**2}"}).evaluate(case.run)
     expected = {query: next(iter(values.values())) for query, values in reference.items()}
@@ -181,7 +181,7 @@ CLOSE = {"q": {"a": 0.1 + 1e-12, "b": 0.1}}
 
 
 @pytest.mark.parametrize(("version", "value"), [(9, 0.5), (10, 1)])
-def test_versions_compare_scores_in_single_and_in_double_precision(version: int, value: float) -> None:
+def test_versions_compare_scores_in_either_precision(version: int, value: float) -> None:
     evaluation = apf.evaluate_run({"q": {"a": 1, "b": 0}}, CLOSE, "RR", trec_eval=version)
     assert evaluation.per_query["value"].to_list() == [value]
 
@@ -229,7 +229,7 @@ def test_by_hand(measure: str, ranked: list[int | None], others: list[int], valu
     assert apf.evaluate_run(qrels, run, measure).per_query["value"].to_list() == pytest.approx([value], abs=1e-15)
 
 
-def test_err_takes_the_highest_grade_of_all_queries_in_the_run_or_not() -> None:
+def test_err_takes_the_highest_grade_of_all_queries() -> None:
     missing = apf.evaluate_run({"p": {"a": 1}, "q": {"a": 3}}, {"p": {"a": 1}}, "ERR")
     assert missing.per_query["value"].to_list() == [1 / 8]
     evaluation = apf.evaluate_run({"p": {"a": 1}, "q": {"a": 3}}, {"p": {"a": 1}, "q": {"a": 1}}, "ERR")
@@ -278,7 +278,7 @@ RULES: dict[str, Rule] = {
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases())
-def test_generated_runs_by_loops(case: Case) -> None:
+def test_generated_runs_by_loops(case: Judged) -> None:
     highest = max(grade for found in case.qrels.values() for grade in found.values())
     expected = {}
     for query in case.qrels.keys() & case.run.keys():

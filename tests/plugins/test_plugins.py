@@ -60,6 +60,7 @@ def test_it_is_listed() -> None:
     assert "TOY_LAMPS" in apf.PUBLISHED
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_its_files_are_recognised_and_evaluated(files: tuple[Path, Path]) -> None:
     assert [choose_format(path, None, role).name for path, role in zip(files, ("dataset", "results"), strict=True)] == [
@@ -72,6 +73,7 @@ def test_its_files_are_recognised_and_evaluated(files: tuple[Path, Path]) -> Non
     assert apf.check(*files).is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_its_files_are_validated_and_checked(files: tuple[Path, Path]) -> None:
     """Rows that cannot be evaluated are refused, left out or listed, as those of formats of apframe are."""
@@ -87,6 +89,7 @@ def test_its_files_are_validated_and_checked(files: tuple[Path, Path]) -> None:
         apf.read_dataset(found)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_it_has_a_report(files: tuple[Path, Path], tmp_path: Path) -> None:
     apf.write_report(tmp_path / "page.html", apf.evaluate(*files, protocol="toy_lamps"))
@@ -94,6 +97,7 @@ def test_it_has_a_report(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert "TOY_LAMPS" in page and "F150" in page
 
 
+@pytest.mark.slow
 def test_stored_evaluations_are_read_where_it_is_installed(files: tuple[Path, Path], tmp_path: Path) -> None:
     """Its rules, matcher and metric are known there, although nobody imported it."""
     with installed(TOY):
@@ -115,7 +119,7 @@ def test_where_it_is_not_installed_it_is_unknown(files: tuple[Path, Path]) -> No
         apf.read_dataset(files[0])
 
 
-def test_one_that_cannot_be_imported_is_named_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_one_that_cannot_be_imported_is_named_when_asked_for(tmp_path: Path) -> None:
     package(tmp_path, "broken_toy", "import a_package_that_is_not_there\n")
     problem = r"of the package broken_toy 2\.0 cannot be imported \(ModuleNotFoundError: No module named 'a_package_that"
     (tmp_path / "unknown.txt").write_text("unknown")
@@ -189,6 +193,7 @@ def test_a_broken_one_is_warned_of_once(tmp_path: Path) -> None:
     assert [each.category for each in caught] == [PluginWarning]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("toy")
 def test_threads_find_it_too(files: tuple[Path, Path]) -> None:
     with ThreadPoolExecutor(8) as threads:

@@ -103,7 +103,7 @@ def test_by_hand() -> None:
     assert loss == ([None, pytest.approx(0.4)], [1.0, pytest.approx(0.8)])
 
 
-def test_a_mistaken_category_reaches_the_threshold_of_the_annotation() -> None:
+def test_a_mistaken_category_reaches_the_annotations_threshold() -> None:
     swapped = [row | {"category_id": 3 - row["category_id"]} for row in FOUND]
     evaluation = apf.evaluate(BOXES, swapped, iou_thresholds=OWN)
     assert evaluation.errors(0.5).filter(pl.col("detection_id").is_not_null())["error"].to_list() == ["cls", "both"]

@@ -86,7 +86,7 @@ def renamed(case: Case, rename: Callable[[int], Any]) -> Case:
 
 
 @given(cases(ties=False), st.data())
-def test_false_positive_below_the_last_true_positive_changes_no_ap(case: Case, data: st.DataObject) -> None:
+def test_a_false_positive_after_the_last_hit_changes_no_ap(case: Case, data: st.DataObject) -> None:
     assume(case.results)
     before = evaluated(case)
     category_id = data.draw(st.sampled_from([category["id"] for category in case.truth["categories"]]))

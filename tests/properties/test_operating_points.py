@@ -37,7 +37,7 @@ def counts_of(evaluation: apf.Evaluation, area: str, category: Any) -> tuple[int
     st.sampled_from([[1], [3], [None]]),
     st.booleans(),
 )
-def test_a_threshold_is_the_evaluation_of_the_detections_above_it(
+def test_a_threshold_is_the_evaluation_of_what_is_above_it(
     case: Case, matching: str, iou_threshold: float, limit: list[Any], agnostic: bool
 ) -> None:
     options = {
@@ -54,7 +54,7 @@ def test_a_threshold_is_the_evaluation_of_the_detections_above_it(
 
 @half_as_often
 @given(cases(ties=False), st.sampled_from(OF_LISTS), st.sampled_from([0.0, 0.3, 0.5, 0.9]))
-def test_images_above_a_score_are_those_of_the_detections_above_it(case: Case, matching: str, score: float) -> None:
+def test_images_above_a_score_are_those_of_its_detections(case: Case, matching: str, score: float) -> None:
     options = {"matching": matching, "iou_thresholds": [0.4, 0.75], "max_detections": [2, 5]}
     found = [row for row in case.results if row["score"] >= score]
     table = evaluated(case, case.results, **options).per_image(min_score=score)

@@ -92,7 +92,7 @@ def with_string_ids(scene: Scene) -> Scene:
 
 @fewer
 @given(cases_with_attributes(), cuts, st.sampled_from(["coco", "proposals", "voc2007"]))
-def test_without_numbers_the_order_is_that_of_the_shards_and_their_rows(case: Case, cut: Cut, protocol: str) -> None:
+def test_without_numbers_the_order_is_that_of_the_shards(case: Case, cut: Cut, protocol: str) -> None:
     """As if the tables of the shards, in the order of their names, were put one below the other."""
     with tempfile.TemporaryDirectory() as folder:
         tables = replace(cut, numbered=False).write(case.truth, case.results, Path(folder) / "shards")

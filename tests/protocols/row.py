@@ -33,7 +33,7 @@ from tests.conformance.tiny import (
     truth_of,
 )
 from tests.parity.voc_reference import evaluate_voc
-from tests.protocols import test_optimal
+from tests.protocols import test_optimal_matching
 from tests.protocols.generated import (
     BOX,
     HEIGHT,
@@ -267,7 +267,7 @@ SETS: dict[str, Maker] = {
     "COCO bbox": coco(boxes, 8),
     **dict.fromkeys(("COCO segm", "COCO boundary"), coco(masks, 10)),
     "COCO keypoints": coco(people, 12),
-    "COCO bbox optimal": coco(test_optimal.crowded, 8),
+    "COCO bbox optimal": coco(test_optimal_matching.crowded, 8),
     **dict.fromkeys(("VOC2007", "VOC2012"), coco(boxes, 8)),
     "LVIS bbox": coco(federated_boxes, 8),
     **dict.fromkeys(("LVIS segm", "LVIS boundary"), coco(federated_masks, 10)),

@@ -34,6 +34,7 @@ def pairs_of(evaluation: apf.Evaluation, least: float = 0.1) -> set[tuple[Any, .
     return set(pairs.select(*ids, pl.col("similarity").round(12), "is_same").rows())
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(boxes))
 def test_pairs_are_those_of_plain_loops(data: tuple[Truth, list[Row]]) -> None:
@@ -75,11 +76,12 @@ def test_relatives_of_a_category_are_no_others(protocol: apf.Protocol, annotatio
     assert met == {(key, key, True) for key in (1, 2, 3, 4)} | of_car
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
 @pytest.mark.parametrize("protocol", [apf.OPEN_IMAGES, apf.OPEN_IMAGES_CHALLENGE], ids=lambda protocol: protocol.name)
 @given(data=st.data())
 @half_as_often
-def test_errors_confusion_and_label_errors_are_about_no_relatives(protocol: apf.Protocol, data: st.DataObject) -> None:
+def test_errors_and_confusion_are_about_no_relatives(protocol: apf.Protocol, data: st.DataObject) -> None:
     """Whatever they say is of another category: not above or below the detection's, no copy and no group."""
     family = "open images" if protocol is apf.OPEN_IMAGES else "open images challenge"
     scene = data.draw(scenes(family))
@@ -100,7 +102,7 @@ def test_errors_confusion_and_label_errors_are_about_no_relatives(protocol: apf.
         assert expected != found
 
 
-def test_two_different_objects_of_related_categories_are_no_others_either() -> None:
+def test_objects_of_related_categories_are_no_others_either() -> None:
     annotations = [
         {"annotation_id": 1, "image_id": 1, "category_id": 2} | BOX,  # a mammal, which is an animal
         {"annotation_id": 2, "image_id": 1, "category_id": 3} | BOX,  # a pet, another one

@@ -23,6 +23,7 @@ def assert_parity(truth: Truth, results: list[Row], iou_type: str = "keypoints")
     assert_equal(apf.evaluate(truth, results, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])  # for bbox, the boxes of results are made of their keypoints
 @given(data=sets(people))
 def test_people_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) -> None:
@@ -30,6 +31,7 @@ def test_people_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) ->
     assert_parity(*data, iou_type)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(partial(people, counted=False)))
 def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Truth, list[Row]]) -> None:
@@ -40,6 +42,7 @@ def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Trut
     assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(counted, results, "keypoints"))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(people), st.integers(0, 2**32))
 def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row]], seed: int) -> None:
@@ -48,6 +51,7 @@ def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row
     assert_parity(truth, [row | {"bbox": [5.0, 5.0, *size]} for row, size in zip(results, sizes, strict=True)])
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(partial(people, n_joints=5)), st.lists(st.sampled_from([0.02, 0.05, 0.1, 0.5]), min_size=5, max_size=5))
 def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[float]) -> None:
@@ -56,6 +60,7 @@ def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[
     assert_equal(evaluation, by_pycocotools(truth, results, "keypoints", sigmas=sigmas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     truth, results = people(np.random.default_rng(1), 20)
@@ -68,11 +73,10 @@ def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     assert iou_type == "bbox" or evaluation.summary["value"].n_unique() == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", [None, []], ids=["no box", "an empty list"])
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
-def test_areas_are_those_of_the_keypoints_if_the_first_result_has_no_box(
-    box: list[float] | None, from_file: bool, tmp_path: Path
-) -> None:
+def test_areas_are_those_of_keypoints_without_a_first_box(box: list[float] | None, from_file: bool, tmp_path: Path) -> None:
     truth, results = people(np.random.default_rng(2), 12)
     without = {} if box is None else {"bbox": box}
     results = [row | (without if place % 2 == 0 else {"bbox": [1.0, 1.0, 40.0, 40.0]}) for place, row in enumerate(results)]

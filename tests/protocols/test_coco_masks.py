@@ -41,12 +41,14 @@ def test_real_sample_equals_reference(iou_type: str, from_file: bool) -> None:
     assert_equal(apf.evaluate(SAMPLE / "instances.json", source, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
+@pytest.mark.slow
 @needs_sample
 def test_real_sample_has_its_published_numbers() -> None:
     values = dict(apf.evaluate(SAMPLE / "instances.json", SAMPLE / "detections_segm.json", iou_type="segm").summary.rows())
     assert [round(values[name], 4) for name in ("AP", "AP50", "AP75")] == [0.3195, 0.5623, 0.2989]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])  # for bbox, boxes are made of the masks
 @half_as_often
 @given(data=mask_sets)
@@ -55,6 +57,7 @@ def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]], iou_
     assert_parity(*data, iou_type)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(mask_sets, st.integers(0, 2**32), st.booleans())
 def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: int, as_polygons: bool) -> None:
@@ -63,6 +66,7 @@ def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: i
     assert_parity(truth, with_boxes(np.random.default_rng(seed), results, as_polygons=as_polygons))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(mask_sets)
 def test_ground_truth_without_boxes_equals_reference(data: tuple[Truth, list[Row]]) -> None:
@@ -99,7 +103,7 @@ def test_files_equal_reference(boxes: str | None, iou_type: str, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
-def test_areas_are_those_of_the_masks_if_the_first_result_has_no_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:
+def test_areas_are_those_of_masks_without_a_first_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:
     # then the boxes of all are made of the masks, which pycocotools does only for those that have none
     random = np.random.default_rng(2)
     truth, results = masks(random, 12)
@@ -119,7 +123,7 @@ def test_nothing_found_or_nothing_there_equals_reference(missing: str) -> None:
 
 
 @pytest.mark.parametrize(("box", "counted"), [(None, "small"), ([10, 10, 60, 60], "medium"), ([10, 10, 97, 97], "large")])
-def test_area_of_a_false_positive_is_that_of_its_box_where_it_has_one(box: list[float] | None, counted: str) -> None:
+def test_the_area_of_a_false_positive_is_that_of_its_box(box: list[float] | None, counted: str) -> None:
     square = {"size": [100, 100], "counts": [1010, *[30, 70] * 29, 30, 10000 - 1010 - 29 * 100 - 30]}  # 30 x 30 pixels
     cell = {"image_id": 1, "category_id": 1}
     truth = {

@@ -31,7 +31,7 @@ from apframe.show.console import summary_lines
 
 
 @dataclass(frozen=True)
-class Own(Metric):
+class OwnNumber(Metric):
     """A metric from outside the package, which brings a headline number."""
 
     columns = ("f1",)
@@ -43,7 +43,7 @@ class Own(Metric):
 
 
 OWN = apf.Protocol(
-    "OWN", "", metrics=(Own(), "coco101"), headlines=("AP", "F1", "F150", "F1{area}", "AR"),
+    "OWN", "", metrics=(OwnNumber(), "coco101"), headlines=("AP", "F1", "F150", "F1{area}", "AR"),
     ranges=(ALL, AreaRange("small", 0, 9)),
 )  # fmt: skip
 

@@ -58,18 +58,21 @@ def assert_parity(truth: Truth, results: Sequence[Row], iou_type: str, limit: in
     np.testing.assert_allclose(evaluation.stats, [reference.get_results()[name] for name in metrics], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(sets(federated_boxes), st.just(300) | st.integers(1, 6))
 def test_boxes_equal_reference(data: tuple[Truth, list[Row]], limit: int) -> None:
     # a detection that is not judged, or of an unknown category, takes a place among the first of an image
     assert_parity(*data, "bbox", limit)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(federated_masks))
 def test_masks_equal_reference(data: tuple[Truth, list[Row]]) -> None:
     assert_parity(*data, "segm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequencies", ["rrr", "ccc", "fff"])
 def test_frequencies_without_categories_equal_reference(frequencies: str) -> None:
     truth, results = federated_boxes(np.random.default_rng(5), 4)
@@ -89,6 +92,7 @@ def test_objects_without_area_equal_reference(without: str) -> None:
     assert_parity(truth, results, "bbox")
 
 
+@pytest.mark.slow
 def test_detections_without_pixels_are_left_out() -> None:
     truth, results = federated_masks(np.random.default_rng(5), 4)
     empty = mask.encode(np.zeros(results[0]["segmentation"]["size"], dtype=np.uint8, order="F"))

@@ -127,6 +127,7 @@ def test_masks_of_another_size_than_their_image() -> None:
     assert rows == [(1, 2, pytest.approx(1, abs=1e-12)), (2, 1, 1.0)]
 
 
+@pytest.mark.slow
 def test_other_thresholds_and_policies() -> None:
     # .8 of the mask at the lower threshold, the box at the higher one
     data = one_class([((0, 0, 10, 8), "mask"), (A, "box")], [(A, 0.9)])

@@ -31,6 +31,7 @@ def evaluate(truth: Truth, results: list[Row], *, detected_only: bool = False, *
 LIMITS = st.lists(st.integers(1, 6), min_size=1, max_size=3, unique=True).map(sorted)
 
 
+@pytest.mark.slow
 @given(sets(proposals), LIMITS | st.just([100, 1000]), st.booleans())
 def test_any_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int], detected_only: bool) -> None:
     evaluation = evaluate(*data, detected_only=detected_only, max_detections=limits)
@@ -38,6 +39,7 @@ def test_any_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int]
     assert evaluation.summary.rows() == list(zip(expected, close(expected.values()), strict=True))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(proposals), st.booleans())
 def test_recall_at_every_threshold_equals_loops(data: tuple[Truth, list[Row]], detected_only: bool) -> None:
@@ -81,7 +83,7 @@ def test_rules_one_by_one(annotations: list[Any], found: list[Any], recall: floa
 
 
 @pytest.mark.parametrize("categories", [(1, 1), (1, 2), (2, 1)], ids=str)
-def test_the_earlier_annotation_of_equal_overlaps_whatever_its_category(categories: tuple[int, int]) -> None:
+def test_equal_overlaps_go_to_the_earlier_of_any_category(categories: tuple[int, int]) -> None:
     # the first proposal overlaps both by .6; the second overlaps the first annotation by .6, and the other hardly
     truth, found = one_image([{"bbox": [0, 0, 10, 10]}, {"bbox": [0, 5, 10, 10]}], [[0, 2.5, 10, 10], [0, -2.5, 10, 10]])
     truth["categories"].append({"id": 2})

@@ -47,7 +47,7 @@ def test_every_rule_is_in_a_protocol() -> None:
     assert set(RULES) - used == {"DetectedImagesOnly"}  # of Detectron's recall, which PROPOSALS does not have
 
 
-def test_what_a_stored_evaluation_applies_again_are_standard_rules() -> None:
+def test_stored_evaluations_apply_standard_rules_again() -> None:
     assert [type(rule).__name__ for rule in STANDARD_ROWS if rule.applies_again] == ["EvaluatedCategories", "OrderByCategory"]
     assert {rule for rules in RULES_OF.values() for rule in rules if rule.applies_again} < set(STANDARD_ROWS)
 
@@ -69,23 +69,23 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("part", "message"), UNKNOWN.values(), ids=UNKNOWN)
-def test_what_nobody_knows_is_an_error_that_says_where_it_is_from(part: dict[str, Any], message: str) -> None:
+def test_an_error_about_the_unknown_says_where_it_is_from(part: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         apf.Protocol.from_dict(apf.COCO.as_dict() | part)
 
 
 @dataclass(frozen=True)
-class Own(Rule):
+class OwnRule(Rule):
     """A rule of this module."""
 
     least: float = 0.5
 
 
 def test_a_rule_of_ones_own_is_stored_once_it_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = apf.Protocol("mine", "", rules=(*STANDARD_ROWS, Own(0.75)))
+    protocol = apf.Protocol("mine", "", rules=(*STANDARD_ROWS, OwnRule(0.75)))
     with pytest.raises(ParameterError, match=r"has no name to be stored by; add it first: .*RULES\[\"a_name\"\] = \"tests\."):
         protocol.as_dict()
-    monkeypatch.setitem(RULES, "own", f"{__name__}:Own")
+    monkeypatch.setitem(RULES, "own", f"{__name__}:OwnRule")
     stored = json.loads(json.dumps(protocol.as_dict()))
     assert stored["rules"][-1] == {"rule": "own", "package": "tests", "least": 0.75}
     assert apf.Protocol.from_dict(stored) == protocol
@@ -101,7 +101,7 @@ def test_the_limit_counts_what_is_left_out_later() -> None:
 TURNED = OBJECTS | {"x": [10, 10], "y": [20, 20], "width": [60, 60], "height": [40, 40], "angle": [math.pi / 2, math.pi]}
 
 
-def test_turned_boxes_become_upright_and_keep_the_area_of_the_shape() -> None:
+def test_turned_boxes_become_upright_and_keep_their_area() -> None:
     truth = TURNED | {"angle": [math.atan2(3, 4), None], "width": [60, 60], "height": [40, 40]}
     with pytest.warns(TurnedBoxesWarning, match=r"^boxes turned by angle: 1 of 2 annotations and 1 of 2 detections; COCO uses"):
         inputs = make_inputs(Dataset(IMAGES, CATEGORIES, truth), TURNED | {"score": [0.5, 0.4]}, None, apf.COCO)
@@ -142,7 +142,7 @@ def test_one_class_may_be_given_alone_and_lists_become_tuples() -> None:
     assert hash(KeepObjects(Filter("score"))) == hash(KeepObjects([Filter("score")]))  # type: ignore[arg-type]
 
 
-def test_a_column_of_places_counts_only_where_the_protocol_ranks_in_images() -> None:
+def test_places_count_only_where_ranks_are_those_of_images() -> None:
     placed = OBJECTS | {"score": [0.5, 0.4], "place_in_image": [7, 8], "category_id": [1, 1], "width": [4, 4]}
     truth = Dataset(IMAGES, CATEGORIES, OBJECTS)
     plain = {name: values for name, values in placed.items() if name != "place_in_image"}
@@ -150,7 +150,8 @@ def test_a_column_of_places_counts_only_where_the_protocol_ranks_in_images() -> 
     assert both[0].equals(both[1])
 
 
-def test_masks_without_pixels_are_none_however_the_data_set_was_read(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_masks_without_pixels_are_none_however_they_were_read(tmp_path: Path) -> None:
     empty, square = {"size": [20, 20], "counts": [400]}, [[0, 0, 9, 0, 9, 9, 0, 9]]
     rows = [{"id": k, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "segmentation": mask, "area": 81}
             for k, mask in enumerate((empty, square), 1)]  # fmt: skip

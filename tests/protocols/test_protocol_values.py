@@ -417,7 +417,7 @@ def worst(protocol: apf.Protocol) -> dict[str, float]:
 
 @pytest.mark.slow
 @each_protocol
-def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) -> None:
+def test_all_is_null_without_annotations_and_absent_classes(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
     for some in (results, []):
         with pytest.warns(NoAnnotationsWarning):
@@ -459,6 +459,7 @@ def turned(rows: list[Json], angle: float = 0.2) -> list[Json]:
 COMPARES_BOXES = [name for name, (protocol, own, *_) in TINY.items() if not own and as_protocol(protocol).iou_type == "bbox"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", ["truth", "results", "both"])
 @pytest.mark.parametrize("name", COMPARES_BOXES)
 def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str) -> None:
@@ -475,6 +476,7 @@ def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str)
     assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_turned_boxes_are_told_only_where_boxes_are_compared() -> None:
     box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "angle": 0.5}
     masked = box | {"segmentation": [[10, 10, 30, 10, 30, 30, 10, 30]]}
@@ -665,7 +667,7 @@ class LeftHalf(Range):
     """A range of one's own."""
 
 
-def test_the_text_says_that_a_range_of_ones_own_ignores_what_is_outside() -> None:
+def test_a_range_of_ones_own_says_that_it_ignores_the_others() -> None:
     text = str(apf.Protocol("MINE", "", ranges=(LeftHalf("left"),)))
     assert "\nignored     annotations outside the area range, and what is matched to them\n" in text
 
@@ -724,7 +726,7 @@ def test_the_iou_type_follows_the_similarity(protocol: apf.Protocol, similarity:
     assert len(set(changed.iou_types)) == len(changed.iou_types)
 
 
-def test_thresholds_of_the_report_that_are_not_evaluated_are_told() -> None:
+def test_thresholds_of_a_report_without_numbers_are_told() -> None:
     protocol = apf.Protocol("MINE", "", headlines=("AP", "AP40"), iou_thresholds=(0.3, 0.5))
     assert str(protocol).splitlines()[-1] == "summary     AP AP40; not evaluated: AP40"
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol)
@@ -822,6 +824,7 @@ def test_missing_columns_of_parts_are_told() -> None:
     assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_columns_of_parts_of_another_type() -> None:
     numbered = LVIS_TRUTH | {"categories": [row | {"frequency": 1} for row in LVIS_TRUTH["categories"]]}
     message = r"^LVIS: APr expects text such as 'r' in categories.frequency, which has Int64$"
@@ -833,6 +836,7 @@ def test_columns_of_parts_of_another_type() -> None:
         apf.evaluate(worded, results, "crowdpose").summary  # noqa: B018
 
 
+@pytest.mark.slow
 def test_parts_without_any_image_or_category_are_null() -> None:
     one = DIFFICULT | {"images": [image | {"weather": "clear"} for image in IMAGES]}
     parts = (
@@ -871,6 +875,7 @@ def test_all_detections() -> None:
         assert str(limited).splitlines()[-1] == f" not {evaluation.protocol.name} as published: other max_detections"
 
 
+@pytest.mark.slow
 def test_more_than_any_limit() -> None:
     """Where there is no limit, a hit after 400 others counts; with COCO's it does not."""
     others = [found(1, 1, 0.9, bbox=ELSEWHERE)] * 400
@@ -905,6 +910,7 @@ def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
     assert_frame_equal(parts[0].matches(), parts[1].matches(), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name if name == "coco" else pytest.param(name, marks=pytest.mark.slow) for name in TINY])
 def test_round_trip(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
@@ -1007,6 +1013,7 @@ def test_html_and_other_tables(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_not_judged_is_not_there(tmp_path: Path) -> None:
     evaluation = tiny("lvis")
     evaluation.write_parquet(tmp_path / "run")
@@ -1018,6 +1025,7 @@ def test_what_is_not_judged_is_not_there(tmp_path: Path) -> None:
         assert outcomes == [(1, "tp"), (2, "ignored"), (3, "tp"), (5, "fp"), (6, "tp"), (7, "ignored")]
 
 
+@pytest.mark.slow
 def test_annotations_are_expanded_once(tmp_path: Path) -> None:
     evaluation = tiny("open_images")
     rows = [(11, 2, None), (12, 2, None), (13, 3, None), (14, 1, 11), (15, 1, 12)]
@@ -1081,6 +1089,7 @@ def nearness(_: pl.DataFrame) -> pl.Expr:
     return 1 / (1 + (pl.col("x") - pl.col("x_right")).abs())
 
 
+@pytest.mark.slow
 def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
     similarity = apf.similarity.UserSimilarity(nearness, "nearness")
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, similarity=similarity)

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.slow
 @given(sets(boxes) | sets(in_order_of_images), st.sampled_from([2007, 2012]), st.sampled_from([0.1, 1 / 3, 0.5, 0.75, 1.0]))
 def test_each_category_at_any_threshold_equals_plain_loops(data: tuple[Truth, list[Row]], year: int, threshold: float) -> None:
     # above 1 there is nothing
@@ -39,6 +40,7 @@ def test_each_category_at_any_threshold_equals_plain_loops(data: tuple[Truth, li
 OUTCOMES = {True: "tp", False: "fp", None: "ignored"}
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(in_order_of_images))
 def test_outcomes_by_rank_equal_plain_loops(data: tuple[Truth, list[Row]]) -> None:

@@ -56,6 +56,7 @@ def test_dictionaries_are_those_of_reference(pair: tuple[Any, Any]) -> None:
     assert_equal_dictionaries(*pair)
 
 
+@pytest.mark.slow
 def test_nothing_is_made_before_it_is_looked_at() -> None:
     with printed():
         coco = COCO(TRUTH)
@@ -105,6 +106,7 @@ def both_of_street() -> list[Any]:
     return _STREET
 
 
+@pytest.mark.slow
 def test_one_name_stands_for_a_list_of_it(pair: tuple[Any, Any]) -> None:
     ours, reference = pair
     name = reference.dataset["categories"][0]["name"]
@@ -153,6 +155,7 @@ def test_lists_are_completed_in_place() -> None:
     assert results[0]["id"] == 1
 
 
+@pytest.mark.slow
 def test_arrays_are_results() -> None:
     truth, rows = boxes(np.random.default_rng(4), 6)
     data = np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows])
@@ -169,6 +172,7 @@ def test_arrays_are_results() -> None:
         COCO().loadNumpyAnnotations(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_images", [6, 100])  # few are judged as dictionaries, more as tables
 def test_rows_of_numpy_are_results(n_images: int) -> None:
     truth, rows = boxes(np.random.default_rng(4), n_images)
@@ -206,6 +210,7 @@ def test_files_of_captions_and_of_images_alone_can_be_looked_at(tmp_path: Path) 
         assert COCO(path).loadRes(results).anns[1]["caption"] == "a road"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numpy", "tuple"])
 def test_numbers_and_boxes_of_numpy_are_plain_ones(kind: str) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
@@ -256,6 +261,7 @@ def test_results_that_are_no_list_are_refused(tmp_path: Path) -> None:
         coco.loadRes(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 @pytest.mark.parametrize("gone", [False, True], ids=["written again", "deleted"])
 @pytest.mark.parametrize("parsed", [False, True], ids=["before it was parsed", "after it was parsed"])
@@ -332,7 +338,8 @@ def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
         sys.setswitchinterval(interval)
 
 
-def test_subclasses_may_choose_annotations_and_do_without_the_constructor(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_subclasses_may_do_without_the_constructor(tmp_path: Path) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
     path, given = in_files(tmp_path, truth, results)
 
@@ -387,6 +394,7 @@ def test_areas_of_arrays_are_of_their_type() -> None:
     assert float(areas[0][1]) != float(data[1, 3]) * float(data[1, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looked_at", [False, True])
 def test_whole_numbers_with_a_fraction_are_ids_in_lists(looked_at: bool) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
@@ -414,6 +422,7 @@ def test_bad_results_in_lists_are_named(change: dict[str, Any], message: str) ->
         as_coco(COCO, truth).loadRes(results)
 
 
+@pytest.mark.slow
 def test_gzip_is_read(tmp_path: Path) -> None:
     import gzip
 
@@ -457,6 +466,7 @@ def test_unknown_attributes_are_errors() -> None:
         _ = COCO().annotations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", ["bbox", "segm"])
 def test_masks_of_annotations_are_those_of_reference(maker: str) -> None:
     truth, results = MAKERS[maker](np.random.default_rng(4), 6)

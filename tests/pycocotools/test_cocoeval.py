@@ -60,6 +60,7 @@ def both(*given: Any, ours: tuple[Any, Any] = OURS, **options: Any) -> tuple[Any
 as_tables_and_by_cells = pytest.mark.parametrize("kinds", [OURS, CELLS], ids=["as tables", "cell by cell"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("results", [pytest.param("model_a.json", marks=pytest.mark.slow), "model_b.json"])
 def test_sample_from_files_equals_reference(results: str) -> None:
     ours, reference = both(STREET / "instances.json", str(STREET / results))
@@ -67,6 +68,7 @@ def test_sample_from_files_equals_reference(results: str) -> None:
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="the sample of COCO val2014 is not beside this checkout")
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 def test_real_data_equals_reference(iou_type: str) -> None:
@@ -82,6 +84,7 @@ def test_generated_boxes_equal_reference(case: Case, kinds: Any) -> None:
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 @half_as_often
 @given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
@@ -92,6 +95,7 @@ def test_boxes_masks_and_keypoints_equal_reference(data: tuple[str, tuple[Truth,
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_polygons", [False, True])
 def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> None:
     truth, results = made("segm")
@@ -161,6 +165,7 @@ def test_results_with_neither_box_nor_mask_are_named(from_files: bool, tmp_path:
         evaluated(OURS, *(in_files(tmp_path, *given) if from_files else given), "segm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("segm")
@@ -170,6 +175,7 @@ def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tm
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     ours, reference = both(*in_files(tmp_path, *made(iou_type)), iou_type)
@@ -237,6 +243,7 @@ def test_parameters_have_their_effect_as_in_reference(
     assert all(same_arrays) == is_label, "the parameter changed nothing, or too much"
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 def test_sigmas_have_their_effect_as_in_reference(kinds: Any) -> None:
     def change(params: Any) -> None:
@@ -250,7 +257,7 @@ def test_sigmas_have_their_effect_as_in_reference(kinds: Any) -> None:
 
 @pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
 @pytest.mark.parametrize("name", ["recThrs", "maxDets"])
-def test_some_parameters_may_change_between_evaluate_and_accumulate(name: str, from_cells: bool) -> None:
+def test_some_parameters_may_change_before_accumulate(name: str, from_cells: bool) -> None:
     values: dict[str, Any] = {"recThrs": np.linspace(0, 1, 5), "maxDets": [1, 10]}
 
     def after(coco_eval: Any) -> None:
@@ -260,6 +267,7 @@ def test_some_parameters_may_change_between_evaluate_and_accumulate(name: str, f
     assert_same_arrays(*both(*made("bbox"), after=after))
 
 
+@pytest.mark.slow
 def test_parameters_given_to_accumulate_are_those_of_reference() -> None:
     def after(coco_eval: Any) -> None:
         p = copy.deepcopy(coco_eval.params)
@@ -304,6 +312,7 @@ def test_parameters_that_cannot_be_honoured_are_refused(changes: dict[str, Any],
         evaluated(OURS, *made("bbox"), change=change)
 
 
+@pytest.mark.slow
 def test_what_is_looked_at_late_is_as_it_was_evaluated() -> None:
     def spoil(coco_eval: Any) -> Any:
         p = coco_eval.params
@@ -343,6 +352,7 @@ def test_two_limits_have_arrays_but_no_summary() -> None:
         coco_eval.summarize()
 
 
+@pytest.mark.slow
 @half_as_often
 @given(iou_types, seeds)
 def test_cells_ranked_again_equal_the_tables(iou_type: str, seed: int) -> None:
@@ -351,6 +361,7 @@ def test_cells_ranked_again_equal_the_tables(iou_type: str, seed: int) -> None:
     assert_same(of_cells, of_tables)
 
 
+@pytest.mark.slow
 def test_cells_that_were_changed_are_what_is_accumulated() -> None:
     def after(coco_eval: Any) -> None:
         coco_eval.evalImgs = [cell if n % 3 else None for n, cell in enumerate(coco_eval.evalImgs)]
@@ -364,6 +375,7 @@ def test_cells_that_were_changed_are_what_is_accumulated() -> None:
     assert not np.array_equal(ours.eval["recall"], evaluated(OURS, *data).eval["recall"])
 
 
+@pytest.mark.slow
 def test_cells_of_other_parameters_are_refused() -> None:
     def drop(coco_eval: Any) -> None:
         coco_eval.evalImgs = coco_eval.evalImgs[:-1]
@@ -378,6 +390,7 @@ def test_cells_of_other_parameters_are_refused() -> None:
         _ = evaluated(OURS, *made("bbox"), after=cut).eval
 
 
+@pytest.mark.slow
 def test_arrays_that_were_changed_are_what_is_summarized() -> None:
     def halve(coco_eval: Any) -> Any:
         coco_eval.eval["precision"] = coco_eval.eval["precision"] / 2
@@ -392,6 +405,7 @@ def evaluated_stats(data: Any) -> list[float]:
     return summary(evaluated(OURS, *data))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 @as_tables_and_by_cells
 def test_single_cells_equal_reference(iou_type: str, kinds: Any) -> None:
@@ -419,11 +433,13 @@ def assert_same_single_cells(ours: Any, reference: Any, areas: Any, limit: int) 
                 np.testing.assert_array_equal(mine[name], theirs[name], err_msg=name)
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 def test_single_cells_of_other_areas_and_limits_equal_reference(kinds: Any) -> None:
     assert_same_single_cells(*both(*made("bbox"), ours=kinds), areas=[[900, 3000], [0, 1e10]], limit=2)
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 @pytest.mark.parametrize("in_place", [False, True])
 def test_single_cells_go_by_the_ious_that_were_edited(kinds: Any, in_place: bool) -> None:
@@ -489,19 +505,21 @@ def centred(base: Any) -> Any:
     return Centred
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [halved, without_small_ones])
 @half_as_often
 @given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
-def test_subclasses_that_prepare_or_compare_on_their_own_equal_reference(own: Any, data: Any) -> None:
+def test_subclasses_that_prepare_or_compare_equal_reference(own: Any, data: Any) -> None:
     iou_type, (truth, results) = data
     ours, reference = (evaluated((kinds[0], own(kinds[1])), truth, results, iou_type) for kinds in (OURS, REFERENCE))
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases())
-def test_subclasses_that_prepare_and_compare_on_their_own_equal_reference(case: Case) -> None:
+def test_subclasses_that_prepare_and_compare_equal_reference(case: Case) -> None:
     given = completed(case), case.results
     ours, reference = (evaluated((kinds[0], centred(kinds[1])), *given) for kinds in (OURS, REFERENCE))
     assert_same(ours, reference)
@@ -554,6 +572,7 @@ def _assign(coco_eval: Any, key: Any) -> None:
     coco_eval._dts = dict(coco_eval._dts) | {key: []}
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 @pytest.mark.parametrize("change", [_filter, _move, _assign])
 def test_dictionaries_that_were_edited_are_what_is_judged(change: Any, kinds: Any) -> None:
@@ -582,6 +601,7 @@ def test_cells_share_nothing() -> None:
         twin["dtIds"].clear()
 
 
+@pytest.mark.slow
 def test_subclasses_may_judge_and_summarize_on_their_own() -> None:
     def make(base: Any) -> Any:
         class Mine(base):
@@ -599,6 +619,7 @@ def test_subclasses_may_judge_and_summarize_on_their_own() -> None:
     assert ours.eval["recall"].sum() != evaluated(OURS, *made("bbox")).eval["recall"].sum()
 
 
+@pytest.mark.slow
 def test_dictionaries_of_cells_are_those_of_reference() -> None:
     for iou_type in ("bbox", "keypoints"):
         ours, reference = both(*made(iou_type), iou_type)
@@ -657,8 +678,9 @@ def test_ids_that_are_whole_floats_equal_reference(n: int, kinds: Any) -> None:
     assert summary(ours)[1][0] == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
-def test_a_match_with_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
+def test_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
     given = truth, [row | {"score": 1.0}]
@@ -670,6 +692,7 @@ def test_a_match_with_annotation_id_0_is_a_false_positive_as_in_reference(from_f
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.LostAnnotationsWarning")
 @half_as_often
 @given(cases(), st.data())
@@ -682,9 +705,10 @@ def test_any_annotation_may_have_id_0(case: Case, data: st.DataObject) -> None:
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(), st.integers(-9, 0), st.booleans())
-def test_detections_of_ids_that_are_not_above_0_leave_annotations_to_others(case: Case, first: int, looked_at: bool) -> None:
+def test_detection_ids_of_0_and_less_leave_annotations_free(case: Case, first: int, looked_at: bool) -> None:
     made = []
     for make, evaluate in (OURS, REFERENCE):
         with printed():
@@ -700,6 +724,7 @@ def test_detections_of_ids_that_are_not_above_0_leave_annotations_to_others(case
     assert_same_cells(*made)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(strings=True))
 def test_ids_may_be_strings_in_tables_and_in_cells(case: Case) -> None:
@@ -710,8 +735,9 @@ def test_ids_may_be_strings_in_tables_and_in_cells(case: Case) -> None:
     assert matched <= {row["id"] for row in case.truth["annotations"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True])
-def test_results_of_unknown_categories_are_left_out_with_a_warning(from_files: bool, tmp_path: Path) -> None:
+def test_results_of_unknown_categories_are_warned_of(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("bbox")
     changed = [row | {"category_id": 99} if n % 3 == 0 else row for n, row in enumerate(results)]
     data = in_files(tmp_path, truth, changed) if from_files else (truth, changed)
@@ -720,6 +746,7 @@ def test_results_of_unknown_categories_are_left_out_with_a_warning(from_files: b
     assert_same(ours, evaluated(REFERENCE, truth, changed))
 
 
+@pytest.mark.slow
 def test_nothing_found_gives_zeros() -> None:
     truth, _ = made("bbox")
     with printed():

@@ -94,6 +94,7 @@ class Evaluator:
         return self.coco_eval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 @pytest.mark.parametrize("evaluate", [evaluate_quietly, evaluate_by_cells], ids=["torchvision", "DETR"])
 @pytest.mark.usefixtures("patched")
@@ -263,7 +264,7 @@ EVALUATORS = {"detectron2": as_detectron2, "compiled detectron2": as_compiled_de
         pytest.param(as_yolox, "bbox", id="YOLOX"),
     ],
 )  # fmt: skip
-def test_evaluators_give_the_numbers_that_they_give_with_pycocotools(
+def test_evaluators_give_the_numbers_of_pycocotools(
     evaluator: Callable[..., Any], iou_type: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     truth, results = MAKERS[iou_type](np.random.default_rng(5), 9)
@@ -297,7 +298,7 @@ def test_patched_imports_give_the_drop_in_in_every_form() -> None:
 
 
 @pytest.mark.usefixtures("patched")
-def test_accumulating_part_of_the_batches_equals_reference_on_their_images() -> None:
+def test_accumulating_some_batches_equals_reference_on_them() -> None:
     truth, results = boxes(np.random.default_rng(9), 8)
     from pycocotools.coco import COCO
 

@@ -121,7 +121,7 @@ def test_what_looks_like_html_is_text_everywhere(browser: Any, odd: Path) -> Non
         assert page.get_by_text(BAD).count() > 5
 
 
-def test_pictures_with_odd_names_load_and_missing_ones_are_counted(browser: Any, odd: Path) -> None:
+def test_pictures_of_odd_names_load_missing_ones_are_counted(browser: Any, odd: Path) -> None:
     with opened(browser, odd) as page:
         page.evaluate("document.querySelectorAll('img').forEach((each) => each.loading = 'eager')")
         wait_until(page, "[...document.images].every((each) => each.complete)")
@@ -548,7 +548,7 @@ def open_card(page: Any, number: int = 0) -> Any:
     return page.get_by_role("dialog")
 
 
-def test_open_pictures_are_whole_and_zoomed_by_wheel_keys_and_buttons(browser: Any, few: Path) -> None:
+def test_open_pictures_are_whole_and_can_be_zoomed(browser: Any, few: Path) -> None:
     with opened(browser, few) as page:
         dialog, whole = open_card(page, 1), pytest.approx((1, 0, 0), abs=1e-3)
         assert zoom(page) == whole
@@ -661,7 +661,7 @@ def test_one_model_has_no_switch_for_another(browser: Any, models: list[apf.Eval
         assert "b" not in names
 
 
-def test_detections_below_the_threshold_of_their_model_are_hidden(browser: Any, few: Path) -> None:
+def test_detections_below_their_models_threshold_are_hidden(browser: Any, few: Path) -> None:
     scores = """() => [...document.querySelectorAll("dialog g[data-score]")].map((each) =>
       [each.classList[0], Number(each.dataset.score), getComputedStyle(each).display !== "none"])"""
     with opened(browser, few) as page:
@@ -701,7 +701,7 @@ def test_names_with_line_breaks_and_without_letters_are_filtered(browser: Any, t
         assert gallery.locator(".card:visible").count() == 3
 
 
-def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(browser: Any, tmp_path: Path) -> None:
+def test_pictures_are_in_the_page_once_and_on_every_card(browser: Any, tmp_path: Path) -> None:
     """On cards and in the dialog, where upright ones are whole."""
     image = pytest.importorskip("PIL.Image")
     image.new("RGB", (60, 240), "teal").save(tmp_path / "a.png")
@@ -776,26 +776,3 @@ def test_contrast_and_labels_of_a_history(browser: Any, past: Path, scheme: str)
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         found = axe.Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
-
-
-PAINTED = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
-  .observe({ type: "paint", buffered: true }))"""
-SELECTED = """() => { const before = performance.now();
-  go(galleries[0], new URLSearchParams("error=miss&weather=rain")); read(); document.body.offsetHeight;
-  return performance.now() - before; }"""
-MOVED = """() => { const before = performance.now();
-  for (let to = 1; to <= 50; to++) { move(to); document.body.offsetHeight; }
-  return (performance.now() - before) / 50; }"""
-CLICKED = """(selector) => { const before = performance.now(); document.querySelector(selector).click();
-  document.body.offsetHeight; return performance.now() - before; }"""
-
-
-def test_times(browser: Any, street: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Measured and printed; no machine is too slow for the test."""
-    with opened(browser, street) as page:
-        paint, click, selected = page.evaluate(PAINTED), page.evaluate(CLICKED, "th button"), page.evaluate(SELECTED)
-        moved = page.evaluate(MOVED)
-    with capsys.disabled():
-        print(f"\nfirst paint {paint:.0f} ms, a click on a head {click:.0f} ms, a selection {selected:.0f} ms,", end=" ")
-        print(f"a position of the slider {moved:.0f} ms ({1000 / moved:.0f} frames a second)")
-    assert min(paint, click, selected, moved) > 0

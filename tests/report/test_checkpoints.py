@@ -46,6 +46,7 @@ def test_the_lowest_error_is_the_best() -> None:
     assert with_values(0.3, 0.1, 0.2, metric="ATE").best == 1
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_intervals_and_compare(models: list[apf.Evaluation]) -> None:
     subject = history_of(models)
     history = subject.history
@@ -62,6 +63,7 @@ def test_numbers_are_those_of_intervals_and_compare(models: list[apf.Evaluation]
     assert_frame_equal(history.changes.select(gains.columns), gains)
 
 
+@pytest.mark.slow
 def test_tags_of_stored_evaluations_are_read(models: list[apf.Evaluation], tmp_path: Any) -> None:
     for epoch, model in zip((7, 3), models, strict=True):
         model.write_parquet(tmp_path / f"{epoch}", tags={"epoch": epoch})
@@ -74,6 +76,7 @@ def test_tags_of_stored_evaluations_are_read(models: list[apf.Evaluation], tmp_p
     assert apf.read_evaluation(tmp_path / "again").tags == {"epoch": 7}
 
 
+@pytest.mark.slow
 def test_search_runs_have_a_history_too(tmp_path: Any) -> None:
     for night, run in (("2026-11-02", GOOD), ("2026-11-01", BAD)):
         apf.evaluate_run(QRELS, run, "AP").write_parquet(tmp_path / night, tags={"night": night})

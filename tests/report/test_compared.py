@@ -47,6 +47,7 @@ def test_every_section_can_be_made_of_one_image(n: int) -> None:
     assert not any("fewer than two images" in note for key in ("slices", "computed") for note in made[key].notes)
 
 
+@pytest.mark.slow
 def test_pooled_categories_of_one_image() -> None:
     protocol, options, *_ = TINY["proposals"]
     pooled = about(of_one_image(2, protocol=protocol, **options), None, ())

@@ -27,7 +27,7 @@ def test_links_are_text_with_their_selection() -> None:
     assert 'href="#labels"' in drawn and 'data-rows="1"' in drawn and 'title="1 row"' in drawn and 'data-at="1 2"' in drawn
 
 
-def test_numbers_that_follow_the_slider_have_no_rows_of_their_own() -> None:
+def test_numbers_that_follow_the_slider_have_no_own_rows() -> None:
     drawn = link(Mark({"outcome": "tp"}), "7")
     assert "data-rows" not in drawn and "title" not in drawn
 

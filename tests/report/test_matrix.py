@@ -79,6 +79,7 @@ def test_supercategories_are_the_groups_of_labels() -> None:
     assert dict(zip(matrix.labels, matrix.groups, strict=True)) == {"cat": "animal", "dog": ""}
 
 
+@pytest.mark.slow
 def test_very_many_categories_have_a_small_matrix() -> None:
     many = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1_204)]}
     matrix = of(apf.evaluate(many, ONE_HIT)).matrix

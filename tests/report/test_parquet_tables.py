@@ -20,6 +20,7 @@ from tests.cli.test_rank import apframe
 STREET = Path(__file__).parents[2] / "data" / "street"
 
 
+@pytest.mark.slow
 def test_all_rows_of_all_tables(models: list[apf.Evaluation], pair: Compared, tmp_path: Path) -> None:
     page = apf.write_report(tmp_path / "page.html", *models, by="weather", max_images=10, tables=True)
     few = replace(pair, max_images=10)
@@ -56,6 +57,7 @@ def test_tables_inside_others_and_names_that_are_taken() -> None:
     assert list(tables) == ["a_ap_by_city_all", "a_ap_by_city_all_2", "a", "a_" + "_".join(["one"] * 14)]
 
 
+@pytest.mark.slow
 def test_tables_of_search_runs_and_rows_that_the_page_cuts(tmp_path: Path) -> None:
     queries = {str(number): {"document": 1} for number in range(300)}
     run = apf.evaluate_run(queries, {query: {"document": 0.5} for query in queries}, ["AP"])

@@ -60,6 +60,7 @@ def test_cells_at_the_operating_point_are_those_of_the_matrix(pair: Compared) ->
             assert pair.matrix.counts[k][row, column, 0] == count
 
 
+@pytest.mark.slow
 def test_each_error_type_and_category_has_a_card(pair: Compared) -> None:
     few = replace(pair, max_images=60)
     for compared, most in ((few, 60), (pair, 300)):
@@ -70,6 +71,7 @@ def test_each_error_type_and_category_has_a_card(pair: Compared) -> None:
             assert wanted <= set(chosen.drop_nulls("kind").select(columns).rows()), (most, columns)
 
 
+@pytest.mark.slow
 def test_marks_of_the_page_have_cards(pair: Compared) -> None:
     """With 300 cards each slice, cell of the matrix and image that is shown one by one has some."""
     rows = pair.rows.table()[pair.chosen["row"]]
@@ -82,6 +84,7 @@ def test_marks_of_the_page_have_cards(pair: Compared) -> None:
     assert set(pair.worst_images["image_id"].head(24)) <= set(pair.chosen.drop_nulls("kind")["image_id"])
 
 
+@pytest.mark.slow
 def test_few_cards_are_of_the_first_marks(pair: Compared) -> None:
     chosen = replace(pair, max_images=3).chosen
     assert chosen.height == 3 and chosen["kind"].null_count() == 0

@@ -24,6 +24,7 @@ def of(models: list[apf.Evaluation]) -> Compared:
     return compared
 
 
+@pytest.mark.slow
 def test_labels_of_both_models_in_each_format(models: list[apf.Evaluation], tmp_path: Path) -> None:
     rows = Compared(models, ["a", "b"]).label_rows
     n_images = rows["image_id"].n_unique()
@@ -42,6 +43,7 @@ def test_labels_of_both_models_in_each_format(models: list[apf.Evaluation], tmp_
         assert marked.filter(pl.col("doubt") != "missing").height == rows["annotation_id"].drop_nulls().n_unique()
 
 
+@pytest.mark.slow
 def test_no_doubtful_label(tmp_path: Path) -> None:
     evaluation = apf.evaluate(STREET / "instances.json", [])
     duplicates = evaluation.label_errors()["image_id"]
@@ -57,6 +59,7 @@ def of_unknown_size() -> apf.Evaluation:
     return apf.evaluate(truth, [{"score": 0.9} | box | {"bbox": [20, 0, 9, 9]}])
 
 
+@pytest.mark.slow
 def test_what_one_format_cannot_store_is_left_out(tmp_path: Path) -> None:
     line = write_label_tasks(tmp_path / "new", of([of_unknown_size()]))
     why = "label_studio.json cannot be written: the image size is unknown or 0, and boxes are percentages of it"
@@ -73,6 +76,7 @@ def test_what_no_format_can_store_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_other_ground_truth_and_folders_in_use(models: list[apf.Evaluation], tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(OutputError, match="is not empty"):

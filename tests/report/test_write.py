@@ -24,6 +24,7 @@ from tests.report.conftest import STREET
 from tests.report.read_back import number, read_tables
 
 
+@pytest.mark.slow
 def test_numbers_equal_the_tables_they_come_from(models: list[apf.Evaluation], tmp_path: Path) -> None:
     a, b = models
     text = apf.write_report(tmp_path / "report.html", a, b, by="weather").read_text()
@@ -202,6 +203,7 @@ def apf_weather(value: str) -> str:
     return f"weather = '{value}'"
 
 
+@pytest.mark.slow
 def test_readers_are_warned_of_shifted_intervals(models: list[apf.Evaluation]) -> None:
     evaluation = apf.evaluate(models[0].dataset, models[0].detections, "voc2007").where(apf_weather("fog"))
     (section,) = sections_of(about([evaluation], None, [], n_resamples=100), ["comparison"])
@@ -209,6 +211,7 @@ def test_readers_are_warned_of_shifted_intervals(models: list[apf.Evaluation]) -
     assert section.notes[-1].startswith("The resamples of AP are off from the estimate")
 
 
+@pytest.mark.slow
 def test_warnings_are_on_the_page_once(models: list[apf.Evaluation], tmp_path: Path) -> None:
     """The first screen has the numbers of the sections, whose warnings stand there."""
     fog = apf.evaluate(models[0].dataset, models[0].detections, "voc2007").where(apf_weather("fog"))
@@ -219,6 +222,7 @@ def test_warnings_are_on_the_page_once(models: list[apf.Evaluation], tmp_path: P
     assert text.count("There are no detections, so everything is missed") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "truth", "found", "has_mistakes"),
     [

@@ -54,6 +54,7 @@ def test_means_are_over_the_queries_with_a_value() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_runs_without_a_query_in_common() -> None:
     ev = apf.evaluate_run(QRELS, RUNS | {"z": {"s": ranked("a", "b")}})
     table = ev.agreement("z", method="bootstrap", n_resamples=40)
@@ -65,6 +66,7 @@ def test_runs_without_a_query_in_common() -> None:
     assert nothing.select("n_units", "n_resamples", "method").rows() == [(0, None, "influence")] * 3
 
 
+@pytest.mark.slow
 def test_pairs() -> None:
     ev = apf.evaluate_run(QRELS, RUNS | {"w": RUNS["x"]})
     assert ev.agreement().select("run_a", "run_b").unique(maintain_order=True).rows() == [
@@ -75,6 +77,7 @@ def test_pairs() -> None:
     assert table.filter(run_b="x")["estimate"].to_list() == pytest.approx([1, 1, 1])
 
 
+@pytest.mark.slow
 def test_lists_are_those_that_are_evaluated() -> None:
     qrels: Nested = {"q": {"a": 1, "b": 0, "c": -1}}
     tied = {"q": {"a": 0.5, "b": 0.5, "c": 0.9}}  # c b a, for b comes before a
@@ -94,6 +97,7 @@ def test_lists_are_those_that_are_evaluated() -> None:
     assert apf.evaluate_run(qrels, close, trec_eval=9).agreement(per_query=True)["tau_b"].item() is None
 
 
+@pytest.mark.slow
 def test_units_are_attributes_of_the_queries() -> None:
     names = [f"q{k:02}" for k in range(40)]
     qrels: Nested = {name: {"a": 1} for name in names}
@@ -135,6 +139,7 @@ def test_one_run_alone() -> None:
 lists = st.lists(st.sampled_from("abcdef"), min_size=1, unique=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(st.lists(st.tuples(lists, lists), min_size=1, max_size=4), st.booleans())
 def test_every_query_as_the_public_functions_have_it(pairs: list[tuple[list[str], list[str]]], whole_ids: bool) -> None:
@@ -172,6 +177,7 @@ def evaluated(values: dict[str, list[float]], measure: str = "RR") -> apf.RunEva
     return apf.evaluate_run(qrels, runs, measure)
 
 
+@pytest.mark.slow
 def test_leaderboards_by_hand() -> None:
     reference = evaluated({"a": [1, 1], "b": [1, 0.5], "c": [0.5, 0.5], "d": [0.5, 0.25]})
     other = evaluated({"a": [1, 0.5], "b": [1, 1], "c": [0.5, 0.5], "d": [0.25, 0.25]})
@@ -187,6 +193,7 @@ def test_leaderboards_by_hand() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_draws_are_the_same_for_both() -> None:
     rng = np.random.default_rng(2)
     values = {name: (1 / rng.integers(1, 6, 30)).tolist() for name in "abcd"}
@@ -200,6 +207,7 @@ def test_the_draws_are_the_same_for_both() -> None:
     assert same["n_resamples"].max() == 200
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_leaderboards_of_drawn_queries() -> None:
     rng = np.random.default_rng(4)
     columns = [{name: (1 / rng.integers(1, 4, 25)).tolist() for name in "abcde"} for _ in "xy"]

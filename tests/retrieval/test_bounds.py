@@ -51,6 +51,7 @@ def test_by_hand(measure: str, nonrelevant: float, relevant: float, n_unjudged: 
     assert (first, second, count) == (pytest.approx(nonrelevant, abs=1e-5), pytest.approx(relevant), n_unjudged)
 
 
+@pytest.mark.slow
 def test_more_relevant_documents_may_lower_average_precision() -> None:
     ev = apf.evaluate_run({"q": {"a": 1, "b": 0, "c": 0}}, {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "x": 1.0}}, "AP")
     assert by_query(ev, "AP") == [(1, pytest.approx((1 + 2 / 4) / 2), 1)]
@@ -58,6 +59,7 @@ def test_more_relevant_documents_may_lower_average_precision() -> None:
     assert row["residual"] == pytest.approx(-0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 def test_the_highest_grade() -> None:
     # ERR with the highest grade of the judgements, 2, and of the measure; a level that no judgement reaches
@@ -70,6 +72,7 @@ def test_the_highest_grade() -> None:
     assert [row[1] for row in by_query(ev, "nDCG")] == pytest.approx([2 / ideal, 2 / (2 + 1 / 1.584962500721156)])
 
 
+@pytest.mark.slow
 def test_documents_of_the_pool_are_unjudged() -> None:
     qrels: Nested = {"q": {"a": 1, "x": -1, "z": -1}}
     ev = apf.evaluate_run(qrels, {"q": {"x": 2.0, "a": 1.0}}, "P@2 RR infAP")
@@ -77,6 +80,7 @@ def test_documents_of_the_pool_are_unjudged() -> None:
     assert by_query(ev, "RR") == [(0.5, 1, 1)]
 
 
+@pytest.mark.slow
 def test_the_options_of_the_evaluation_hold() -> None:
     # x has the flag ignore and takes no rank; the list ends after two documents; ties by document id, descending
     run = pl.DataFrame({"query_id": "q", "document_id": ["x", "u", "v", "a"], "score": [9.0, 5, 5, 1]})
@@ -89,6 +93,7 @@ def test_the_options_of_the_evaluation_hold() -> None:
     assert by_query(removed, "P@3") == [(pytest.approx(1 / 3), 1, 2)]
 
 
+@pytest.mark.slow
 def test_a_query_with_one_value_alone_has_none() -> None:
     ev = apf.evaluate_run({"q": {"a": 0}, "r": {"a": 1}}, {"q": {"x": 1.0}, "r": {"a": 1.0}}, "AP", no_relevant="skip")
     assert by_query(ev, "AP") == [(None, None, 1), (1, 1, 0)]
@@ -125,6 +130,7 @@ def test_means_of_several_runs() -> None:
     )
 
 
+@pytest.mark.slow
 def test_wrong_options() -> None:
     ev = apf.evaluate_run(QRELS, RUN, "AP")
     for options in ({"confidence": 2}, {"n_resamples": 0}, {"unit": "user"}):

@@ -53,6 +53,7 @@ def test_one_run_alone() -> None:
             getattr(evaluation, question)()
 
 
+@pytest.mark.slow
 def test_by_an_attribute_is_the_comparison_of_its_queries() -> None:
     evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES, missing="zero")
     compared = evaluation.compare(by="kind")
@@ -83,6 +84,7 @@ def of_users(n: int) -> apf.RunEvaluation:
     return apf.evaluate_run(qrels, {"first": first, "second": second}, "AP", queries=queries)
 
 
+@pytest.mark.slow
 def test_units_and_strata_are_attributes_of_the_queries() -> None:
     ev = of_users(30)
     joined = ev.per_query.with_columns(user=pl.col("query_id").str.head(3))

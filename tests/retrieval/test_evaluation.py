@@ -111,7 +111,7 @@ def test_usual_measures() -> None:
     assert apf.evaluate_run(QRELS, RUN).summary["measure"].to_list() == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
 
 
-def test_queries_come_as_in_the_judgements_and_measures_as_they_were_named() -> None:
+def test_queries_come_as_judged_and_measures_as_named() -> None:
     turned = {query: QRELS[query] for query in ("q3", "q1", "q2")}
     evaluation = apf.evaluate_run(turned, RUN, ["RR", "AP", "nDCG@3"])
     assert evaluation.per_query["query_id"].unique(maintain_order=True).to_list() == ["q3", "q1", "q2"]
@@ -198,7 +198,7 @@ def test_next_to_no_document_is_judged() -> None:
     apf.evaluate_run(judged, run, "AP")
 
 
-def test_long_runs_and_short_ones_are_judged_in_part_without_a_warning() -> None:
+def test_runs_are_judged_in_part_without_a_warning() -> None:
     few, many = {"d0": 1}, {f"d{k}": k for k in range(500)}
     apf.evaluate_run({"q": few}, {"q": many}, "AP")
     apf.evaluate_run({"q": many}, {"q": few}, "AP")
@@ -234,6 +234,7 @@ def test_a_query_of_ignored_documents_is_not_missing() -> None:
 # ---- several runs
 
 
+@pytest.mark.slow
 def test_runs_by_name() -> None:
     evaluation = apf.evaluate_run(QRELS, {"plain": RUN, "better": table(BETTER)}, "AP P@1")
     summary = {
@@ -274,6 +275,7 @@ def test_a_list_holds_files(runs: list[Any]) -> None:
         apf.evaluate_run(QRELS, runs)
 
 
+@pytest.mark.slow
 def test_the_run_that_is_wrong_is_named() -> None:
     with pytest.raises(InputError, match="run 'other' and the judgements have no query in common"):
         apf.evaluate_run(QRELS, {"plain": RUN, "other": {"z": {"a": 1}}})
@@ -361,6 +363,7 @@ def test_sql() -> None:
     assert answer.rows() == [("long", 0.5), ("short", pytest.approx(5 / 6))]
 
 
+@pytest.mark.slow
 def test_sql_errors_name_the_tables() -> None:
     with pytest.raises(QueryError, match=r"the tables are per_query, summary, coverage, matches, judgements, runs$"):
         apf.evaluate_run(QRELS, RUN).sql("SELECT * FROM queries")
@@ -394,6 +397,7 @@ def test_written_and_read(runs: Any, options: dict[str, Any], tmp_path: Path) ->
     evaluation.write_parquet(tmp_path / "ev")  # its own place may be taken again
 
 
+@pytest.mark.slow
 def test_wrong_kind_of_folder(tmp_path: Path) -> None:
     box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, box)
@@ -459,6 +463,7 @@ def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
         apf.evaluate_run(QRELS, RUN, queries=tmp_path / "nowhere.csv")
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_another_kind_is_not_overwritten(tmp_path: Path) -> None:
     apf.evaluate("data/street/instances.json", "data/street/model_a.json").write_parquet(tmp_path / "run")
     with pytest.raises(OutputError, match="holds an evaluation of detection, not an evaluation of retrieval"):
@@ -568,7 +573,7 @@ def test_counts_are_summed_and_printed_as_counts() -> None:
     assert everywhere.summary["value"].to_list() == [4, 7]
 
 
-def test_the_relevance_level_is_that_of_measures_that_say_no_other() -> None:
+def test_the_relevance_level_is_for_measures_without_one() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP P(rel=3)@1 nDCG AP(rel=2)", relevance_level=2)
     assert evaluation.summary["measure"].to_list() == ["AP(rel=2)", "P(rel=3)@1", "nDCG"]
     assert evaluation.summary.equals(apf.evaluate_run(QRELS, RUN, "AP(rel=2) P(rel=3)@1 nDCG").summary)
@@ -603,6 +608,7 @@ def test_fractions_count_in_graded_measures_without_a_warning() -> None:
     assert evaluation["nDCG"] == pytest.approx((0.5 + 1 / log2(3)) / best)
 
 
+@pytest.mark.slow
 def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP P NumRet Bpref", max_documents=2)
     first = {query: dict(sorted(found.items(), key=lambda item: -item[1])[:2]) for query, found in RUN.items()}
@@ -619,6 +625,7 @@ def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) ->
         apf.evaluate_run(QRELS, RUN, relevance_level=nan)
 
 
+@pytest.mark.slow
 def test_judged_only_is_the_measure_of_condensed_lists() -> None:
     names = ["AP", "nDCG@2", "P@2", "RR", "SetP", "Bpref", "INST"]
     condensed = [re.sub(r"(@\d)?$", r"(judged_only=True)\1", name, count=1) for name in names]
@@ -776,6 +783,7 @@ def test_bad_input(qrels: Any, run: Any, kind: type[ApframeError], message: str)
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.slow
 def test_attributes_may_have_any_other_name() -> None:
     names = ["group", "query", "first", "place", "new_place", "block", "n_ranked", "tp", "row", "found"]
     attributes = {name: 10 - pl.int_range(pl.len()) for name in names}
@@ -816,6 +824,7 @@ rows = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(rows=rows, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[str, str, float]], seed: int) -> None:

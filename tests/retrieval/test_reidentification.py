@@ -99,6 +99,7 @@ def test_people_from_other_libraries() -> None:
     assert values(evaluate_reidentification(queries, gallery, DISTANCES), "AP") == pytest.approx(AP)
 
 
+@pytest.mark.slow
 def test_equal_distances_put_the_larger_id_first() -> None:
     people = {"person_id": [1, 2], "camera_id": [2, 2]}
     query = {"query_id": [1], "person_id": [1], "camera_id": [1]}
@@ -201,6 +202,7 @@ def walked(
 picture = st.tuples(st.integers(-1, 2), st.integers(1, 3))
 
 
+@pytest.mark.slow
 @given(st.lists(picture, min_size=1, max_size=4), st.lists(picture, min_size=1, max_size=12), st.data())
 def test_walking_down_the_gallery_gives_the_same(
     queries: list[tuple[int, int]], gallery: list[tuple[int, int]], data: st.DataObject

@@ -81,7 +81,7 @@ def test_names_of_columns(names: tuple[str, str, str], make: Callable[..., Any])
     assert read_run(make(columns(FOUND, *names[:2], "score"))).rows() == FOUND
 
 
-def test_docno_comes_before_the_number_that_pyterrier_calls_docid() -> None:
+def test_docno_comes_before_the_docid_of_pyterrier() -> None:
     frame = pl.DataFrame({"qid": ["1"], "docid": [17], "docno": ["d"], "rank": [0], "score": [2.5], "query": ["birds"]})
     assert read_run(frame).select("query_id", "document_id", "score", "docid").rows() == [("1", "d", 2.5, 17)]
 

@@ -129,7 +129,7 @@ def test_three_fields_as_ms_marco_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("numbers", [("0.9", "0.8"), ("17", "12"), ("1", "1")], ids=str)
-def test_the_last_of_three_fields_is_not_taken_for_a_rank_if_it_is_none(numbers: tuple[str, str], tmp_path: Path) -> None:
+def test_the_last_of_three_fields_need_not_be_a_rank(numbers: tuple[str, str], tmp_path: Path) -> None:
     path = written(tmp_path, f"q d {numbers[0]}\nq e {numbers[1]}\n")
     with pytest.raises(FormatError, match="the last of three fields is not a rank in query 'q'; if it is a score,"):
         read_run(path)
@@ -171,6 +171,7 @@ lines = st.tuples(queries, words, words, words, scores, words)
 random_blanks = st.text(" \t", min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(rows=st.lists(lines, min_size=1, max_size=6), tabs=st.booleans(), data=st.data())
 def test_both_readers_agree(rows: list[Row], tabs: bool, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("run")

@@ -72,6 +72,7 @@ def test_print_shows_the_leaderboard(runs: apf.RunSets) -> None:
     assert "share_best" in runs._repr_html_()  # computed by now
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_compared(runs: apf.RunSets, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="baseline: no run 'c'; there are a, b"):
         runs.compare("c")

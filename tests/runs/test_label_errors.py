@@ -39,6 +39,7 @@ def test_what_several_runs_find_is_one_row(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_two_detections_of_one_run_count_once(tmp_path: Path) -> None:
     runs = runs_of(tmp_path, found((1, A, 0.9), (1, B, 0.9), (1, FAR, 0.6), (1, FAR, 0.7)))
     assert runs.label_errors().select(COLUMNS).rows() == [("missing", None, 1, 1, "a", 4, 0.7)]
@@ -54,11 +55,13 @@ def test_annotations_that_no_run_touches_are_spurious(tmp_path: Path) -> None:
     assert runs_of(tmp_path / "two", faint, other_category).label_errors().is_empty()
 
 
+@pytest.mark.slow
 def test_crowds_are_never_spurious(tmp_path: Path) -> None:
     runs = runs_of(tmp_path, found((1, A, 0.9)), annotations=truth((1, A), crowds=((1, C),)))
     assert runs.label_errors().is_empty()
 
 
+@pytest.mark.slow
 def test_runs_of_different_ground_truth_are_refused(tmp_path: Path) -> None:
     apf.evaluate(truth((1, A)), found((1, A, 0.9))).write_parquet(tmp_path / "a")
     apf.evaluate(truth((1, B)), found((1, A, 0.9))).write_parquet(tmp_path / "b")

@@ -97,6 +97,7 @@ def test_runs_are_one_table(written: Path) -> None:
     assert sets.runs["data"].n_unique() == 1 and sets.runs["data"].str.len_chars().unique().to_list() == [12]
 
 
+@pytest.mark.slow
 def test_summary_and_leaderboard(written: Path) -> None:
     sets = scan_runs(str(written / "*"))
     parts = {name: apf.read_evaluation(written / name).summary for name in ("model_a", "model_b")}
@@ -129,6 +130,7 @@ def test_runs_are_ranked_by_the_number_of_their_benchmark(tmp_path: Path) -> Non
         assert sets._board.columns[sets._board.columns.index(metric) + 1] == "low"
 
 
+@pytest.mark.slow
 def test_a_leaderboard_of_other_metrics_and_of_equal_runs(tmp_path: Path) -> None:
     write(tmp_path / "few", max_detections=[3])
     write(tmp_path / "none", 1)
@@ -151,6 +153,7 @@ def test_a_leaderboard_of_other_metrics_and_of_equal_runs(tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_unknown_metric_or_run_is_told_with_near_ones(written: Path) -> None:
     sets = scan_runs(written / "*")
     with pytest.raises(ParameterError, match=r"^sort_by: no metric 'AP5'; did you mean .*AP50"):
@@ -174,6 +177,7 @@ def test_every_table_with_the_run_in_front(written: Path) -> None:
         sets.tables["nope"]
 
 
+@pytest.mark.slow
 def test_tables_of_different_columns_ranges_and_ids_are_joined(tmp_path: Path) -> None:
     write(tmp_path / "a", images={"weather": ["rain"]})
     write(tmp_path / "b", images={"weather": [3], "city": ["Ulm"]}, area_ranges={"tiny": (0, 50)})
@@ -223,6 +227,7 @@ def test_a_connection_over_the_tables(written: Path) -> None:
     assert counted == [("model_a", n_rows), ("model_b", n_rows)]
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for_is_read(runs: Path) -> None:
     sets = scan_runs(runs / "*")
     for path in runs.rglob("*.parquet"):
@@ -281,6 +286,7 @@ def names(sets: RunSets) -> list[str]:
     return sets.runs["run"].to_list()
 
 
+@pytest.mark.slow
 def test_names(tmp_path: Path) -> None:
     for place in ("one/a", "two/a", "b", "x/one/a"):
         write(tmp_path / place)
@@ -429,6 +435,7 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_subset_beside_the_whole_is_told(tmp_path: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     whole.write_parquet(tmp_path / "whole")
@@ -459,6 +466,7 @@ def test_many_runs_that_differ_are_not_all_listed(tmp_path: Path) -> None:
         scan_runs(tmp_path / "*")
 
 
+@pytest.mark.slow
 def test_runs_of_one_data_and_protocol_give_no_warning(tmp_path: Path) -> None:
     write(tmp_path / "a")
     write(tmp_path / "b", 3, detected="dog")
@@ -483,7 +491,7 @@ def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["runs/*", "runs/a*", "*/a", "**"])
-def test_a_pattern_matches_a_run_whose_writer_was_killed_in_its_swap(
+def test_a_pattern_matches_a_run_that_was_killed_in_its_swap(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

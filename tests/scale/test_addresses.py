@@ -131,6 +131,7 @@ def test_what_cannot_be_read_in_an_object_store(s3: Any) -> None:
         read_table("s3://shards/bad.parquet")
 
 
+@pytest.mark.slow
 def test_errors_of_an_object_store(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("Access Denied")

@@ -72,6 +72,7 @@ ELSEWHERE = "the tables were cut into shards differently: join them with `apfram
 FIRST, SECOND = "00000/detections.parquet", "00001/detections.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown_images", ["error", "drop"])
 def test_detections_of_an_image_of_another_shard(shards: Path, unknown_images: str) -> None:
     found = pl.read_parquet(shards / SECOND)
@@ -84,6 +85,7 @@ def test_detections_of_an_image_of_another_shard(shards: Path, unknown_images: s
     assert message == f"shard 00000: detections of {several}; {ELSEWHERE}"
 
 
+@pytest.mark.slow
 def test_detections_of_images_that_no_shard_has(shards: Path) -> None:
     change(shards / FIRST, lambda table: table.with_columns(image_id=pl.lit(99, pl.Int64)))
     message = "shard 00000: detections: image_id is not among the images where detection_id is 11, 12; unknown: 99; "
@@ -98,6 +100,7 @@ def test_annotations_of_an_image_of_another_shard(shards: Path) -> None:
     assert message == f"shard 00001: annotations of image 2, which shard 00000 has; {ELSEWHERE}"
 
 
+@pytest.mark.slow
 def test_detections_of_an_image_of_another_file(tmp_path: Path) -> None:
     for number, ids in enumerate([(1, 2), (3, 4)]):
         images = [{"id": image_id} for image_id in ids]
@@ -111,6 +114,7 @@ def test_detections_of_an_image_of_another_file(tmp_path: Path) -> None:
         assert str(caught.value) == f"shard dt1.json: detections of image 2, which shard dt0.json has; {ELSEWHERE}"
 
 
+@pytest.mark.slow
 def test_an_image_in_two_shards(shards: Path) -> None:
     images = pl.read_parquet(shards / "00000/images.parquet")
     change(shards / "00001/images.parquet", lambda table: pl.concat([table, images]))
@@ -119,6 +123,7 @@ def test_an_image_in_two_shards(shards: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "how", "message"),
     [
@@ -135,6 +140,7 @@ def test_other_columns_or_types(table: str, how: Change, message: str, shards: P
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -166,12 +172,14 @@ def test_numbers_that_are_none(how: Change, message: str, shards: Path) -> None:
     assert error_of(ShardError, f"{shards}/*").startswith(f"shard 00001: {message}")
 
 
+@pytest.mark.slow
 def test_numbers_of_each_shard_alone(shards: Path) -> None:
     change(shards / SECOND, lambda table: table.with_columns(input_row=pl.Series([0, 1], dtype=pl.UInt32)), listed=True)
     message = "input_row repeats in other shards: there are 4 detections, but no number above 1; number the rows of all shards"
     assert error_of(FormatError, shards, protocol="voc2012").startswith(message)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 def test_numbers_that_two_shards_have(shards: Path) -> None:
     for path in shards.glob("*/detections.parquet"):
@@ -204,6 +212,7 @@ def test_numbers_in_one_file_only(tmp_path: Path) -> None:
     assert_frame_equal(metrics, apf.evaluate(TRUTH, FOUND.filter(pl.col("image_id") > 2), "voc2012").metrics)
 
 
+@pytest.mark.slow
 def test_a_missing_table(shards: Path) -> None:
     (shards / FIRST).unlink()
     for work in (None, shards.parent / "work"):
@@ -252,6 +261,7 @@ def test_a_listing_of_a_later_version(shards: Path) -> None:
         assert "shards.json: has format version 2; this apframe reads version 1; update apframe" in error_of(FormatError, each)
 
 
+@pytest.mark.slow
 def test_some_of_the_shards_that_are_listed(shards: Path) -> None:
     part = apf.evaluate_shards(shards / "0000[1-9]")
     truth = apf.Dataset(TRUTH.images[2:], TRUTH.categories, TRUTH.annotations[2:])
@@ -266,6 +276,7 @@ def test_a_folder_of_shards_without_a_listing(shards: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_shards_of_the_same_name(tmp_path: Path) -> None:
     for number, images in enumerate([TRUTH.images[:2], TRUTH.images[2:]]):
         ids = images["image_id"].implode()
@@ -278,6 +289,7 @@ def test_shards_of_the_same_name(tmp_path: Path) -> None:
         apf.evaluate_shards([tmp_path / "part0/*", tmp_path / "part1/*"])
 
 
+@pytest.mark.slow
 def test_a_score_that_is_not_a_number(shards: Path) -> None:
     change(shards / SECOND, lambda table: table.with_columns(score=pl.Series([0.5, float("nan")])), listed=True)
     assert error_of(ShardError, shards) == (
@@ -292,6 +304,7 @@ def test_options_that_are_wrong_are_not_the_fault_of_a_shard(shards: Path) -> No
     assert "shard" not in error_of(ParameterError, shards, categories=["horse"], skip_bad_shards=True)
 
 
+@pytest.mark.slow
 def test_rows_that_are_left_out_are_counted_over_all_shards(shards: Path) -> None:
     change(shards / FIRST, lambda table: table.with_columns(width=pl.Series([-1.0, 10.0])), listed=True)
     change(shards / SECOND, lambda table: table.with_columns(width=pl.Series([-1.0, -1.0])), listed=True)
@@ -305,6 +318,7 @@ def test_rows_that_are_left_out_are_counted_over_all_shards(shards: Path) -> Non
     assert_frame_equal(ev.metrics, whole.metrics)
 
 
+@pytest.mark.slow
 def test_warnings_come_once(shards: Path) -> None:
     for name in (FIRST, SECOND):
         change(shards / name, lambda table: table.with_columns(category_id=pl.Series([7, 1])), listed=True)
@@ -318,6 +332,7 @@ def test_warnings_come_once(shards: Path) -> None:
     assert [each.category for each in caught] == [SecondPassWarning]
 
 
+@pytest.mark.slow
 def test_no_annotations_are_a_warning_where_no_shard_has_any(shards: Path) -> None:
     change(shards / "00000/annotations.parquet", lambda table: table.clear())
     with warnings.catch_warnings(action="error"):
@@ -347,6 +362,7 @@ def test_empty_shards(shards: Path) -> None:
     assert nothing.metrics["ap"].null_count() == nothing.metrics.height > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @pytest.mark.parametrize("memory", [None, 1])
@@ -358,6 +374,7 @@ def test_shards_without_categories(memory: int | None, tmp_path: Path) -> None:
     assert_frame_equal(parts.where("image_id = 1").metrics, whole.where("image_id = 1").metrics)
 
 
+@pytest.mark.slow
 def test_files_without_images_beside_ids_that_are_text(tmp_path: Path) -> None:
     empty: dict[str, Any] = {"images": [], "categories": [{"id": "c", "name": "cat"}], "annotations": []}
     box = {"image_id": "a", "category_id": "c", "bbox": [0, 0, 9, 9]}
@@ -393,6 +410,7 @@ def test_work_of_other_options_is_not_used(shards: Path, tmp_path: Path) -> None
     assert len(keys) == 2 + 2 + 4 + 2
 
 
+@pytest.mark.slow
 def test_two_threads_at_once(shards: Path) -> None:
     together = Barrier(2)
 
@@ -434,6 +452,7 @@ def test_detections_must_be_files(shards: Path) -> None:
         apf.evaluate_shards(shards, "nowhere.json")
 
 
+@pytest.mark.slow
 def test_shards_may_come_from_an_iterator(shards: Path) -> None:
     assert apf.evaluate_shards(shards.glob("0*")).summary.equals(apf.evaluate_shards(shards).summary)
 

@@ -46,6 +46,7 @@ STREET = Path(__file__).parents[2] / "data" / "street"
 PROTOCOLS = ["coco", "voc2007", "voc2012", "lvis", "open_images", "open_images_challenge", "proposals"]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases_with_attributes(), st.sampled_from(PROTOCOLS), st.booleans(), st.sampled_from([1, 10**9]), st.data())
 def test_any_cut_gives_the_numbers_of_the_whole(
@@ -74,6 +75,7 @@ def shards(tmp_path: Path) -> Path:
     return street(tmp_path)
 
 
+@pytest.mark.slow
 def test_damaged_shards_are_named_or_left_out(shards: Path) -> None:
     (shards / "00003" / "detections.parquet").write_bytes(b"PAR1")
     with pytest.raises(ShardError, match=r"^shard 00003: .*00003/detections.parquet: cannot be read"):
@@ -83,6 +85,7 @@ def test_damaged_shards_are_named_or_left_out(shards: Path) -> None:
     assert "left out: 1 damaged shard of 5: '00003'" in str(ev)
 
 
+@pytest.mark.slow
 def test_an_image_in_two_shards_is_named(shards: Path) -> None:
     image = pl.read_parquet(shards / "00001" / "images.parquet")
     path = shards / "00004" / "images.parquet"
@@ -92,6 +95,7 @@ def test_an_image_in_two_shards_is_named(shards: Path) -> None:
         apf.evaluate_shards(f"{shards}/*")
 
 
+@pytest.mark.slow
 def test_other_columns_are_named_with_both_schemas(shards: Path) -> None:
     path = shards / "00002" / "detections.parquet"
     pl.read_parquet(path).with_columns(pl.col("score").cast(pl.Float32), extra=1).write_parquet(path)
@@ -174,6 +178,7 @@ def test_files_that_change_after_they_were_matched_are_an_error(shards: Path) ->
             call()
 
 
+@pytest.mark.slow
 def test_the_same_verdicts_may_be_written_at_once(tmp_path: Path) -> None:
     table, path = to_arrow(example(), {"shard": "x" * 100_000}), tmp_path / "verdicts.arrow"
     (tmp_path / ".verdicts.arrow.0.part").write_bytes(b"of a killed process")
@@ -221,6 +226,7 @@ def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf
     assert_frame_equal(copied.metrics, whole.metrics)
 
 
+@pytest.mark.slow
 def test_standard_errors_read_some_lists_at_a_time(
     tmp_path: Path, pair: list[apf.Evaluation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,7 +399,7 @@ def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
-def test_ids_that_each_file_counts_for_itself_are_numbered_through(tmp_path: Path) -> None:
+def test_ids_counted_in_each_file_are_numbered_through(tmp_path: Path) -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {
         "images": [{"id": n} for n in range(5)],
@@ -429,6 +435,7 @@ def test_copies_of_annotations_have_ids_of_their_own(tmp_path: Path) -> None:
     assert_frame_equal(parts.sql(query), whole.sql(query))
 
 
+@pytest.mark.slow
 def test_numbers_in_the_whole_input_stay_out_of_the_tables(shards: Path) -> None:
     parts = apf.evaluate_shards(shards, protocol="voc2007")
     with pytest.warns(SecondPassWarning):
@@ -493,6 +500,7 @@ COUNTED: dict[str, tuple[list[tuple[int, dict[str, Any]]], list[tuple[int, dict[
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.TurnedBoxesWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownValueWarning")
 @pytest.mark.parametrize("protocol", COUNTED)

@@ -68,7 +68,7 @@ def whole(folder: Path) -> set[str]:
     return {path.name for path in found}
 
 
-def test_a_run_that_is_killed_again_and_again_ends_with_the_same_numbers(shards: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_often_killed_has_the_same_numbers(shards: Path, tmp_path: Path) -> None:
     moments, work = random.Random(22), tmp_path / "work"
     work.mkdir()
     done = [set[str]()]
@@ -99,7 +99,7 @@ def test_two_runs_at_once_in_one_folder(shards: Path, tmp_path: Path) -> None:
     assert len(whole(tmp_path / "work")) == N_SHARDS == len(list((tmp_path / "work").iterdir()))
 
 
-def test_spilled_verdicts_of_a_killed_run_are_removed_by_the_next_one(shards: Path, tmp_path: Path) -> None:
+def test_spilled_verdicts_of_a_killed_run_are_removed(shards: Path, tmp_path: Path) -> None:
     for number in range(1, N_KILLS // 2):
         before = hidden(tmp_path)
         with process(AGAIN_AND_AGAIN, shards, "", 1, tmp_path, number * number) as run:

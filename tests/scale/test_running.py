@@ -53,6 +53,7 @@ def processes() -> Iterator[ProcessPoolExecutor]:
         yield executor
 
 
+@pytest.mark.slow
 @half_as_often
 @given(case=cases_with_attributes(), protocol=st.sampled_from(["coco", "voc2007", "proposals"]), data=st.data())
 def test_threads_of_an_executor_change_nothing(case: Case, protocol: str, data: st.DataObject) -> None:
@@ -115,6 +116,7 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_shards_of_a_dead_worker_are_submitted_once_more(tmp_path: Path, matched: list[str], is_kept: bool) -> None:
     shards, makers = few(tmp_path), iter([Dying("00001"), Dying()])
@@ -124,6 +126,7 @@ def test_shards_of_a_dead_worker_are_submitted_once_more(tmp_path: Path, matched
     assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
 
 
+@pytest.mark.slow
 def test_workers_that_die_again_name_the_shards(tmp_path: Path, matched: list[str]) -> None:
     shards, Dying.made = few(tmp_path), 0
     missing = r"^workers died before they had matched 3 shards: '00001', '00002', '00003'; "
@@ -178,6 +181,7 @@ def test_a_killed_process_changes_nothing(tmp_path: Path, is_kept: bool) -> None
         assert len(list((tmp_path / "work").iterdir())) == N
 
 
+@pytest.mark.slow
 def test_a_damaged_shard_ends_the_work_or_is_left_out(tmp_path: Path, matched: list[str]) -> None:
     shards = few(tmp_path)
     (shards / "00001" / "detections.parquet").write_bytes(b"PAR1")
@@ -234,6 +238,7 @@ def test_a_function_that_cannot_be_sent_is_named(tmp_path: Path, processes: Proc
         apf.evaluate_shards(shards, executor=processes, similarity=lambda pairs: pairs["x"] * 0.0)
 
 
+@pytest.mark.slow
 def test_a_similarity_of_ones_own_is_not_resumed(tmp_path: Path) -> None:
     shards, work = few(tmp_path), tmp_path / "work"
 
@@ -247,6 +252,7 @@ def test_a_similarity_of_ones_own_is_not_resumed(tmp_path: Path) -> None:
     assert_frame_equal(found.metrics, apf.evaluate_shards(shards, similarity=same).metrics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("categories", [np.array([1]), [np.int64(1)], {1}, pl.Series([1]), ["cat"]])
 def test_options_of_any_kind_name_files(tmp_path: Path, categories: Any) -> None:
     shards, work = few(tmp_path), tmp_path / "work"
@@ -255,6 +261,7 @@ def test_options_of_any_kind_name_files(tmp_path: Path, categories: Any) -> None
         assert len(list(work.iterdir())) == N
 
 
+@pytest.mark.slow
 def test_a_mistake_in_this_process_is_no_worker_s(tmp_path: Path) -> None:
     def lacking(pairs: pl.DataFrame) -> Any:
         del pairs
@@ -264,6 +271,7 @@ def test_a_mistake_in_this_process_is_no_worker_s(tmp_path: Path) -> None:
         apf.evaluate_shards(few(tmp_path), similarity=lacking)
 
 
+@pytest.mark.slow
 def test_verdicts_that_are_not_there(tmp_path: Path) -> None:
     found = apf.evaluate_shards(few(tmp_path), work=tmp_path / "work")
     shutil.rmtree(tmp_path / "work")
@@ -271,6 +279,7 @@ def test_verdicts_that_are_not_there(tmp_path: Path) -> None:
         _ = found.metrics
 
 
+@pytest.mark.slow
 def test_threads_may_ask_for_tables_of_objects_at_once(tmp_path: Path) -> None:
     """Of files whose ids repeat, and are numbered anew."""
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -289,6 +298,7 @@ def test_threads_may_ask_for_tables_of_objects_at_once(tmp_path: Path) -> None:
             assert all(each.result().height == 16 for each in pairs)
 
 
+@pytest.mark.slow
 def test_slices_by_a_column_of_several_types(tmp_path: Path) -> None:
     """0 in one file and 0.5 in another: each has the type that JSON gives it."""
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -310,6 +320,7 @@ def test_slices_by_a_column_of_several_types(tmp_path: Path) -> None:
     assert {each.filename for each in caught} == {__file__}
 
 
+@pytest.mark.slow
 def test_parts_are_matched_after_the_executor_is_shut_down(tmp_path: Path) -> None:
     shards = few(tmp_path)
     with ThreadPoolExecutor(2) as executor:

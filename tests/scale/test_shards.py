@@ -25,6 +25,7 @@ def shards(tmp_path: Path) -> Path:
     return tmp_path / "shards"
 
 
+@pytest.mark.slow
 def test_folders_patterns_and_lists(shards: Path) -> None:
     (shards / "notes.txt").write_text("")
     both = [("00000", (2, 2, 2)), ("00001", (2, 2, 1))]
@@ -40,6 +41,7 @@ def test_folders_patterns_and_lists(shards: Path) -> None:
     assert [(each.name, each.counts) for each in find_shards(f"{shards}/*1")] == [("00001", None)]
 
 
+@pytest.mark.slow
 def test_shards_of_one_name_are_called_by_their_folders(shards: Path, tmp_path: Path) -> None:
     apf.write_shards(TRUTH, FOUND, tmp_path / "more", n=1)
     names = [each.name for each in find_shards([f"{shards}/*", f"{tmp_path}/more/*"])]
@@ -58,6 +60,7 @@ def test_what_holds_no_shards(named: str, problem: str, shards: Path, monkeypatc
         find_shards(named)
 
 
+@pytest.mark.slow
 def test_two_folders_of_shards(shards: Path, tmp_path: Path) -> None:
     apf.write_shards(TRUTH, FOUND, tmp_path / "more", n=1)
     with pytest.raises(ShardError, match=r"there is no images.parquet; it has shards in it: name them, or this folder alone"):
@@ -71,6 +74,7 @@ def test_lists_that_are_wrong(shards: Path) -> None:
         find_shards(shards, shards)
 
 
+@pytest.mark.slow
 def test_options_of_files_are_refused(shards: Path) -> None:
     for option, value in {
         "format": "coco",
@@ -83,6 +87,7 @@ def test_options_of_files_are_refused(shards: Path) -> None:
     apf.evaluate_shards(shards, join_by_name=[])
 
 
+@pytest.mark.slow
 def test_attributes_of_the_images_of_all_shards(shards: Path) -> None:
     weather = {"image_id": [0, 1, 2, 3], "weather": ["fog", "sun", "fog", "sun"]}
     expected = apf.evaluate(TRUTH, FOUND, image_attributes=weather).by("weather")
@@ -93,6 +98,7 @@ def test_attributes_of_the_images_of_all_shards(shards: Path) -> None:
         apf.evaluate_shards(shards, protocol="lvis", image_attributes={"image_id": [0], "neg_category_ids": [[1]]})
 
 
+@pytest.mark.slow
 def test_a_wrong_option_is_not_a_damaged_shard(shards: Path) -> None:
     with pytest.raises(ParameterError, match=r"^unmapped is for categories that category_map does not name; give that too"):
         apf.evaluate_shards(shards, unmapped="drop", skip_bad_shards=True)

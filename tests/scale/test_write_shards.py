@@ -145,6 +145,7 @@ def test_there_are_never_more_shards_than_images(n: int, tmp_path: Path) -> None
     assert listed.height == min(n, 3) and listed["n_images"].min() >= 1  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_no_rows(tmp_path: Path) -> None:
     """A data set without images is one empty shard; a shard without rows has the columns of the others."""
     nothing = {"images": [], "categories": [], "annotations": []}
@@ -251,6 +252,7 @@ def test_bad_detections_are_named(name: str, size: int, tmp_path: Path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
 
 
+@pytest.mark.slow
 def test_ids_that_repeat_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one part or in different parts; ids that do not rise are all right."""
     found = apf.read_coco_results([*FOUND, *FOUND]).with_columns(detection_id=pl.Series([9, 8, 7, 6, 5, 4]))
@@ -263,6 +265,7 @@ def test_ids_that_repeat_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
+@pytest.mark.slow
 def test_unknown_images_are_dropped_if_asked(tmp_path: Path) -> None:
     listed = apf.write_shards(TRUTH, bad(image_id=9), tmp_path / "shards", unknown_images="drop")
     assert listed["n_detections"].sum() == 3
@@ -278,6 +281,7 @@ def test_number_of_shards(n: Any, tmp_path: Path) -> None:
         apf.write_shards(TRUTH, FOUND, tmp_path / "shards", n)
 
 
+@pytest.mark.slow
 def test_several_files(tmp_path: Path) -> None:
     """Ground truth and detections that are divided differently are joined; what repeats is numbered anew."""
     (tmp_path / "gt").mkdir()
@@ -299,6 +303,7 @@ def test_several_files(tmp_path: Path) -> None:
     assert_frame_equal(whole(tmp_path / "others", "detections"), numbered(apf.read_coco_results([FOUND[0], *FOUND[1:]])))
 
 
+@pytest.mark.slow
 def test_bad_sets_of_files(tmp_path: Path) -> None:
     def write(name: str, content: Any) -> Path:
         (tmp_path / name).write_text(json.dumps(content))
@@ -340,6 +345,7 @@ def test_some_detections_without_box(tmp_path: Path, monkeypatch: pytest.MonkeyP
         apf.write_shards(TRUTH, {**rows, **boxes}, tmp_path / "shards")
 
 
+@pytest.mark.slow
 def test_types_of_parts_and_categories_of_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attributes keep their types, also those that Arrow does not have."""
     monkeypatch.setattr(result_parts, "PART", 2)
@@ -355,6 +361,7 @@ def test_types_of_parts_and_categories_of_polars(tmp_path: Path, monkeypatch: py
     assert_frame_equal(whole(tmp_path / "shards", "detections"), numbered(found))
 
 
+@pytest.mark.slow
 def test_category_maps_and_names(tmp_path: Path) -> None:
     """Options of reading apply to both sides, as in `evaluate`."""
     found = [{"file_name": "c", "name": "dog", "bbox": [5, 5, 9, 9], "score": 0.5}]

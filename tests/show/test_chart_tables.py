@@ -39,6 +39,7 @@ def confusion_of(given: Any, **options: Any) -> pl.DataFrame:
     return table_of(given, "confusion", "confusion", ["true_name", "n"], options)
 
 
+@pytest.mark.slow
 def test_an_evaluation_makes_its_table(models: list[apf.Evaluation]) -> None:
     a, b = models
     assert confusion_of(a, min_score=0.5).equals(a.confusion(min_score=0.5))
@@ -49,6 +50,7 @@ def test_an_evaluation_makes_its_table(models: list[apf.Evaluation]) -> None:
     assert is_made(a, "by") and is_made(models, "by") and not is_made(a.by("weather"), "by")
 
 
+@pytest.mark.slow
 def test_a_list_has_names_that_differ(models: list[apf.Evaluation], searched: apf.RunEvaluation) -> None:
     a, b = models
     for given, names in ((in_memory(), ["a", "b"]), ([a, b, a], ["model_a", "model_b", "model_a (2)"])):
@@ -60,6 +62,7 @@ def test_a_list_has_names_that_differ(models: list[apf.Evaluation], searched: ap
         table_of([a, searched], "intervals", "intervals", ["low"], {})
 
 
+@pytest.mark.slow
 def test_evaluations_in_memory_are_drawn_side_by_side() -> None:
     pytest.importorskip("altair")
     spec = apf.plot.error_impact(in_memory()).to_dict()
@@ -115,6 +118,7 @@ def test_evaluations_of_another_kind(searched: apf.RunEvaluation, models: list[a
         apf.plot.vl_pr(models[0])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     pytest.importorskip("altair")
     assert "AP by run" in str(apf.plot.leaderboard(searched).to_dict()["title"])
@@ -124,6 +128,7 @@ def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     assert bars["color"]["scale"]["domain"] == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["weather", ["name", "weather"], apf.quantiles("area", 4)], ids=str)
 @pytest.mark.parametrize(
     ("plot", "method"),
@@ -144,6 +149,7 @@ def test_what_has_no_slices_says_how_they_are_drawn(plot: Callable[..., Any], me
         plot(getattr(one, method)(), "weather")
 
 
+@pytest.mark.slow
 def test_evaluations_are_drawn_by_columns_of_their_table() -> None:
     pytest.importorskip("altair")
     one, two = in_memory()
@@ -182,6 +188,7 @@ def test_an_evaluation_is_drawn_as_its_table(
     assert drawn.get("title") == wanted.get("title")
 
 
+@pytest.mark.slow
 def test_two_models_have_their_colours_everywhere(models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
     wanted = {"model_a": "#0b5cad", "model_b": "#9a4a00"}

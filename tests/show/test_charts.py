@@ -46,6 +46,7 @@ def drawn(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return spec["datasets"][spec["layer"][-1]["data"]["name"]]
 
 
+@pytest.mark.slow
 def test_one_curve() -> None:
     curve = precision_recall("a")
     spec = plot.precision_recall(curve, random_baseline=0.3).to_dict()
@@ -68,6 +69,7 @@ def test_one_curve() -> None:
     assert (drawn(spec)[0]["recall"], drawn(spec)[0]["precision"]) == (0, curve["precision"][0])
 
 
+@pytest.mark.slow
 def test_lines_of_the_same_f() -> None:
     spec = plot.precision_recall(precision_recall("a"), iso_f=[0.5]).to_dict()
     rows, labels = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"][:2])
@@ -78,6 +80,7 @@ def test_lines_of_the_same_f() -> None:
     assert marks(plot.precision_recall(precision_recall("a"), iso_f=[]).to_dict()) == ["line", "circle"]
 
 
+@pytest.mark.slow
 def test_a_colour_for_each_curve() -> None:
     spec = plot.precision_recall(precision_recall("b", "a"), random_baseline=True).to_dict()
     colour = spec["layer"][-2]["encoding"]["color"]
@@ -92,6 +95,7 @@ def test_a_colour_for_each_curve() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_many_curves_the_best_and_the_worst_have_a_colour() -> None:
     models = [f"model {k}" for k in range(50)]
     lists = [
@@ -147,6 +151,7 @@ def test_curves_of_an_evaluation() -> None:
         plot.precision_recall(curve, by="category_id")
 
 
+@pytest.mark.slow
 def test_infinite_scores_are_valid_json() -> None:
     curve = precision_recall_curve({"relevant": [1, 0], "score": [float("inf"), 0.5]}, n_positives=1)
     spec = plot.precision_recall(curve).to_dict()
@@ -154,6 +159,7 @@ def test_infinite_scores_are_valid_json() -> None:
     assert [row["score"] for row in drawn(spec)] == [None, None, 0.5]
 
 
+@pytest.mark.slow
 def test_roc() -> None:
     spec = plot.roc(roc("a", "b"), width=200, height=200).to_dict()
     assert marks(spec) == ["line", "text", "line", "circle"]
@@ -195,6 +201,7 @@ def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
             draw(curve)
 
 
+@pytest.mark.slow
 def test_vl_pr_is_drawn_with_its_numbers() -> None:
     for stable in (False, True):
         spec = plot.vl_pr(apf.lists.vl_pr([1, -1, 1, -1], [0.9, 0.8, 0.1, float("-inf")], stable=stable)).to_dict()

@@ -31,6 +31,7 @@ def drawn(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["true"], row["found"]): row for row in rows}
 
 
+@pytest.mark.slow
 def test_the_matrix() -> None:
     spec = plot.confusion(TABLE).to_dict()
     cells = drawn(spec)
@@ -47,6 +48,7 @@ def test_the_matrix() -> None:
     assert spec["title"]["subtitle"] == ["the shade is the share of the row; right detections have an outline"]
 
 
+@pytest.mark.slow
 def test_many_categories() -> None:
     spec = plot.confusion(TABLE, most=2).to_dict()
     cells = drawn(spec)
@@ -56,6 +58,7 @@ def test_many_categories() -> None:
     assert spec["title"]["subtitle"][-1] == "2 of 3 categories: those with most confusions"
 
 
+@pytest.mark.slow
 def test_the_largest_mistakes() -> None:
     spec = plot.confusion(TABLE, "cells").to_dict()
     (rows,) = spec["datasets"].values()
@@ -80,6 +83,7 @@ def test_the_conditions_are_said() -> None:
     assert said(min_score=by_category) == "IoU threshold 0.5, area range all, scores from 0.1 to 0.3, by category"
 
 
+@pytest.mark.slow
 def test_names_that_are_missing_or_twice() -> None:
     table = TABLE.with_columns(pl.col("true_name", "found_name").replace({"dog": None, "car": "cat"}))
     spec = plot.confusion(table).to_dict()

@@ -24,6 +24,7 @@ def rows(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
     return drawn
 
 
+@pytest.mark.slow
 def test_bars_and_marks_of_a_difference() -> None:
     spec = plot.draws(DRAWS, bins=2, confidence=0.5).to_dict()
     better, worse = "new is better (62.5%)", "old is better (37.5%)"
@@ -41,6 +42,7 @@ def test_bars_and_marks_of_a_difference() -> None:
     assert spec["layer"][0]["encoding"]["x"]["title"] == "difference in AP"
 
 
+@pytest.mark.slow
 def test_a_level_has_one_colour_and_no_line_at_zero() -> None:
     spec = plot.draws(DRAWS.drop("run_a", "run_b"), bins=4).to_dict()
     assert [row["draws"] for row in rows(spec, 0)] == [1, 0, 1, 2]
@@ -51,6 +53,7 @@ def test_a_level_has_one_colour_and_no_line_at_zero() -> None:
     assert "solid" not in without["title"]["subtitle"][0]
 
 
+@pytest.mark.slow
 def test_all_draws_equal() -> None:
     spec = plot.draws(DRAWS.with_columns(value=pl.lit(0.0))).to_dict()  # a model against itself
     assert [row["draws"] for row in rows(spec, 0)] == [5]

@@ -142,6 +142,7 @@ def test_sizes_of_pictures_are_those_of_the_images_if_known() -> None:
     assert picture_sizes(boxes).rows() == [(3, 640, 480), (1, 30, 59)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "least"), [("cuboid_y", 0.75), ("cuboid_x", 0.5)])
 def test_no_picture_of_the_ground_is_a_strip(line: str, least: float) -> None:
     sides = {

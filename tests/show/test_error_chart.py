@@ -27,6 +27,7 @@ def drawn(chart: Any, layer: int) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_the_bars_are_the_costs_of_the_mean(street: apf.Evaluation) -> None:
     impact = street.error_impact()
     mean = impact.filter(pl.col("category_id").is_null()).head(6)
@@ -66,6 +67,7 @@ def test_intervals_are_drawn_where_they_are_known(street: apf.Evaluation) -> Non
     assert drawn(chart, 0)[0]["low"] < drawn(chart, 0)[0]["delta_ap"] < drawn(chart, 0)[0]["high"]
 
 
+@pytest.mark.slow
 def test_kinds_are_chosen_and_ordered(street: apf.Evaluation) -> None:
     bars = drawn(apf.plot.error_impact(street.error_impact(), kinds=["fn", "FP"]), 0)
     assert [row["kind"] for row in bars] == ["all missed", "all false positives"]

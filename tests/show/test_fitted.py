@@ -92,11 +92,12 @@ def test_a_comparison_prints_the_difference_its_interval_and_p() -> None:
     assert head(keys) == ["weather", "camera", "metric", "difference", "low", "high", "q"]
 
 
-def test_of_several_pairs_the_run_and_the_corrected_p_are_printed() -> None:
+def test_several_pairs_print_the_run_and_the_corrected_p() -> None:
     table = ComparisonTable([ROW, ROW | {"run_b": "newer"}])
     assert head(table) == ["metric", "run_b", "difference", "low", "high", "p_holm"]
 
 
+@pytest.mark.slow
 def test_slices_of_comparisons_print_q_and_never_half_of_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     table = ComparisonTable([{"weather": "fog"} | ROW])
     assert head(table) == ["weather", "metric", "difference", "low", "high", "q"]
@@ -112,11 +113,13 @@ def test_slices_of_comparisons_print_q_and_never_half_of_a_pair(monkeypatch: pyt
             assert all((low in names) == (high in names) for low, high in pairs)
 
 
+@pytest.mark.slow
 def test_of_images_the_influence_and_the_counts_are_printed(models: list[apf.Evaluation]) -> None:
     table = models[0].compare(models[1], level="image")
     assert head(table)[:3] == ["metric", "image_id", "influence"] and head(table)[-1] == "fn_b"
 
 
+@pytest.mark.slow
 def test_they_stay_frames_of_all_columns(models: list[apf.Evaluation]) -> None:
     first, second = models
     found = first.by("camera")
@@ -133,6 +136,7 @@ def test_they_stay_frames_of_all_columns(models: list[apf.Evaluation]) -> None:
     assert apf.plot.slices(found).to_dict() == apf.plot.slices(plain).to_dict()
 
 
+@pytest.mark.slow
 def test_sorted_and_filtered_tables_print_alike(models: list[apf.Evaluation]) -> None:
     found = models[0].by("camera")
     for table in (
@@ -164,6 +168,7 @@ def test_notebooks_show_a_page_and_escape_names() -> None:
     assert "not shown" not in SliceTable({"weather": ["fog"], "AP": [0.5]})._repr_html_()
 
 
+@pytest.mark.slow
 def test_names_are_no_patterns() -> None:
     columns = ["^A.*$", "*", *(f"A{n}" for n in range(40))]
     table = SliceTable({name: [0.5] for name in columns})

@@ -64,7 +64,8 @@ def kinds(spec: dict[str, Any]) -> list[str]:
     return [layer["mark"]["type"] for layer in spec["layer"]]
 
 
-def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
+@pytest.mark.slow
+def test_levels_are_sorted_and_may_be_dots_alone() -> None:
     spec = plot.intervals(LEVELS).to_dict()
     ends, *caps, dots, texts = spec["layer"]
     assert kinds(spec) == ["rule", "tick", "tick", "point", "text"]
@@ -81,7 +82,8 @@ def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
     assert spec["title"]["subtitle"] == ["dot: number, line: its interval"]
 
 
-def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chance() -> None:
+@pytest.mark.slow
+def test_differences_have_a_zero_line_and_hollow_dots_of_chance() -> None:
     spec = plot.intervals(DIFFERENCES).to_dict()
     assert kinds(spec) == ["rule", "rule", "tick", "tick", "point", "text"]
     assert rows(spec, 0) == [{"low": 0.0}]
@@ -97,6 +99,7 @@ def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chanc
     assert spec["title"]["subtitle"][1] == said
 
 
+@pytest.mark.slow
 def test_metrics_stay_in_the_order_of_the_frame() -> None:
     both = pl.concat([LEVELS.head(1), LEVELS.head(1).with_columns(metric=pl.lit("AP50"), estimate=pl.lit(0.75))])
     spec = plot.intervals(both).to_dict()
@@ -104,6 +107,7 @@ def test_metrics_stay_in_the_order_of_the_frame() -> None:
     assert spec["title"]["text"] == "Metrics"
 
 
+@pytest.mark.slow
 def test_models_stand_side_by_side() -> None:
     both = pl.concat([LEVELS.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
     spec = plot.intervals(both).to_dict()
@@ -119,6 +123,7 @@ def test_models_stand_side_by_side() -> None:
     assert "yOffset" not in spec["layer"][1]["encoding"]
 
 
+@pytest.mark.slow
 def test_several_others_and_all_pairs() -> None:
     others = pl.concat([DIFFERENCES, DIFFERENCES.with_columns(run_b=pl.lit("newest"))])
     spec = plot.intervals(others).to_dict()
@@ -142,6 +147,7 @@ def test_what_cannot_be_drawn() -> None:
         plot.intervals(many, "name", colour="run")
 
 
+@pytest.mark.slow
 def test_a_leaderboard_says_who_leads() -> None:
     spec = plot.leaderboard(BOARD).to_dict()
     assert spec["layer"][3]["encoding"]["y"]["scale"]["domain"] == ["b", "c", "a"]
@@ -151,6 +157,7 @@ def test_a_leaderboard_says_who_leads() -> None:
     assert column(plain, 3, "text") == ["0.500", "0.250", "–"]
 
 
+@pytest.mark.slow
 def test_a_leaderboard_of_search_runs() -> None:
     searched = pl.DataFrame({"measure": ["RR"] * 2, "rank": [1, 2], "run": ["b", "a"], "estimate": [0.5, 0.25],
                              "low": [0.25, 0.125], "high": [0.75, 0.5]})  # fmt: skip
@@ -163,6 +170,7 @@ def test_a_leaderboard_of_search_runs() -> None:
         plot.leaderboard(searched.clear())
 
 
+@pytest.mark.slow
 def test_a_metric_over_a_tag() -> None:
     spec = plot.over_tag(BOARD, "epoch").to_dict()
     lines, bars, _, _, dots = spec["layer"]
@@ -182,6 +190,7 @@ def over(*values: Any) -> pl.DataFrame:
     return pl.DataFrame({"run": [*"abc"], "tag": values, "AP": [0.5, 0.25, 0.4], "low": [0.1] * 3, "high": [0.6] * 3})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind", "tags"),
     [
@@ -207,6 +216,7 @@ def test_a_line_joins_tags_in_their_order_as_on_the_page(values: list[Any], kind
     assert scale.get("type") == {"quantitative": "linear", "temporal": "utc"}.get(kind) and scale.get("domain", tags) == tags
 
 
+@pytest.mark.slow
 def test_seeds_that_share_a_tag_have_no_line() -> None:
     for values in ([1, 1, 2], ["1", "2", "1.0"], ["x", "y", "x"], ["2026-11-01", "2026-11-02", "2026-11-01"]):
         spec = plot.over_tag(over(*values), "tag").to_dict()
@@ -214,6 +224,7 @@ def test_seeds_that_share_a_tag_have_no_line() -> None:
     assert kinds(plot.over_tag(over(1, 1, 2), "tag", colour="run").to_dict())[0] == "line"
 
 
+@pytest.mark.slow
 def test_nan_is_no_value_of_a_tag_or_a_metric() -> None:
     spec = plot.over_tag(over(float("nan"), 2.0, 1.0), "tag").to_dict()
     assert column(spec, 4, "tag") == [1, 2]

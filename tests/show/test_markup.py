@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import polars as pl
+import pytest
 
 import apframe as apf
 
@@ -42,6 +43,7 @@ def test_bounds_are_numbers() -> None:
     assert apf.to_latex(bounds).splitlines()[4:7] == [r"$\leq$ 0.002 \\", r"\textless{} 0.001 \\", r"0.490 \\"]
 
 
+@pytest.mark.slow
 def test_results_have_their_headline_numbers() -> None:
     found = apf.evaluate(DATA / "street" / "instances.json", DATA / "street" / "model_a.json")
     assert found.to_markdown() == apf.to_markdown(found.summary)

@@ -54,12 +54,14 @@ def test_each_category_has_a_chart_of_three_lines() -> None:
     assert spec["concat"][0]["title"]["subtitle"] == ["best F1 0.520 at 0.5667"]
 
 
-def test_the_largest_categories_are_drawn_in_the_order_of_the_table() -> None:
+@pytest.mark.slow
+def test_the_largest_categories_are_drawn_in_their_order() -> None:
     spec = plot.operating_points(table("few", "more", "most"), max_charts=2, columns=1).to_dict()
     assert [part["title"]["text"] for part in spec["concat"]] == ["more", "most"]
     assert spec["title"]["subtitle"][1] == "the 2 with most annotations of 3"
 
 
+@pytest.mark.slow
 def test_long_lines_are_thinned_and_keep_the_best() -> None:
     chart = plot.operating_points(table("cat", n=3000), max_points=50).to_dict()
     points = chart["datasets"][chart["concat"][0]["layer"][1]["data"]["name"]]
@@ -68,11 +70,13 @@ def test_long_lines_are_thinned_and_keep_the_best() -> None:
     assert chart["concat"][0]["layer"][1]["mark"]["interpolate"] == "step-before"
 
 
+@pytest.mark.slow
 def test_one_curve_needs_no_name() -> None:
     spec = plot.operating_points(table("cat"), by=[]).to_dict()
     assert spec["concat"][0]["title"]["text"] == "best F1 0.520 at 0.5667"
 
 
+@pytest.mark.slow
 def test_miss_rates_are_steps_from_the_left_edge() -> None:
     points = rows(plot.miss_rates(table("cat")), 0)
     assert [(row["fppi"], round(row["miss_rate"], 3)) for row in points] == [(0.1, 0.667), (0.5, 0.667), (0.5, 0.333)]
@@ -84,6 +88,7 @@ def test_miss_rates_are_steps_from_the_left_edge() -> None:
     assert spec["title"]["text"] == f"Log-average miss rate: {(2 / 3) ** (7 / 9) * (1 / 3) ** (2 / 9):.3f}"
 
 
+@pytest.mark.slow
 def test_models_are_named_with_their_average_the_lowest_first() -> None:
     runs = pl.concat([table("cat").with_columns(run=pl.lit("worse"), miss_rate=pl.col("miss_rate") + 0.1),
                       table("cat").with_columns(run=pl.lit("better"))], how="diagonal")  # fmt: skip

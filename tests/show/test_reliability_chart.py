@@ -32,6 +32,7 @@ def rows_of(spec: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_one_model() -> None:
     spec = plot.reliability(TABLE).to_dict()
     (panel,) = panels(spec)
@@ -63,6 +64,7 @@ def test_a_panel_without_detections_stays() -> None:
     assert panels(spec)[1]["title"]["subtitle"] == ["no detections"]
 
 
+@pytest.mark.slow
 def test_similarities_have_no_interval() -> None:
     null = pl.lit(None, pl.Float64)
     spec = plot.reliability(TABLE.with_columns(target=pl.lit("similarity"), low=null, high=null, min_score=0.3)).to_dict()
@@ -72,6 +74,7 @@ def test_similarities_have_no_interval() -> None:
     assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all, scores from 0.3"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_drawn() -> None:
     folder = Path(__file__).parents[2] / "data" / "street"
     table = apf.evaluate(folder / "instances.json", folder / "model_a.json").reliability()

@@ -45,6 +45,7 @@ def thresholds(*names: str, n: int = 5) -> pl.DataFrame:
     return pl.concat(lines)
 
 
+@pytest.mark.slow
 def test_scores_are_counted_in_bins() -> None:
     assert bins(plot.scores(MATCHES, bins=2)) == [(0, 0.5, 1, 1, 1, 0.5), (0.5, 1, 2, 1, 0, 2 / 3)]
     fine = bins(plot.scores(MATCHES, bins=100))
@@ -54,6 +55,7 @@ def test_scores_are_counted_in_bins() -> None:
     assert sum(row[2] + row[3] + row[4] for row in fine) == 6
 
 
+@pytest.mark.slow
 def test_scores_beyond_one_set_the_range() -> None:
     inf = float("inf")
     logits = pl.DataFrame({"score": [-4.0, 0.0, 4.0, inf, -inf], "outcome": ["fp", "tp", "tp", "tp", "fp"]})
@@ -64,6 +66,7 @@ def test_scores_beyond_one_set_the_range() -> None:
     assert bins(plot.scores({"score": [7.0], "outcome": ["tp"]}, bins=1)) == [(7, 8, 1, 0, 0, 1)]
 
 
+@pytest.mark.slow
 def test_a_step_line_for_each_outcome() -> None:
     spec = plot.scores(MATCHES, bins=2).to_dict()
     areas, lines, hover = spec["layer"]
@@ -84,6 +87,7 @@ def test_a_step_line_for_each_outcome() -> None:
     assert "subtitle" not in some["title"]
 
 
+@pytest.mark.slow
 def test_scores_of_an_evaluation() -> None:
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json").matches(0.5)
     notes = ["IoU threshold 0.5, area range all", "without the 1,219 missed annotations, which have no score"]
@@ -110,6 +114,7 @@ def test_no_scores_to_draw() -> None:
             plot.scores(MATCHES, bins=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_f1_against_the_threshold() -> None:
     table = thresholds("car", "bus")
     spec = plot.thresholds(table).to_dict()
@@ -131,6 +136,7 @@ def test_f1_against_the_threshold() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_line_has_its_best_in_the_title() -> None:
     spec = plot.thresholds(thresholds("car")).to_dict()
     assert spec["title"]["text"] == "best F1 at threshold: car · 0.90 at 0.8"
@@ -138,6 +144,7 @@ def test_one_line_has_its_best_in_the_title() -> None:
     assert plot.thresholds(thresholds("car"), by=[]).to_dict()["title"]["text"] == "best F1 at threshold: 0.90 at 0.8"
 
 
+@pytest.mark.slow
 def test_of_many_lines_the_best_and_the_worst_have_a_colour() -> None:
     spec = plot.thresholds(thresholds(*"abcdefghij")).to_dict()
     colour = spec["layer"][0]["encoding"]["color"]
@@ -159,6 +166,7 @@ def test_the_best_stays_where_lines_are_thinned() -> None:
     assert [row["is_best"] for row in drawn(plot.thresholds(flat, max_points=10).to_dict(), 0)].count(True) == 1
 
 
+@pytest.mark.slow
 def test_short_lines_leave_room_to_long_ones() -> None:
     table = pl.concat([thresholds("long", n=900), *(thresholds(name, n=300) for name in "abcdefghijkl")])
     spec = plot.thresholds(table, max_points=1000).to_dict()
@@ -166,6 +174,7 @@ def test_short_lines_leave_room_to_long_ones() -> None:
     assert spec["layer"][0]["mark"]["interpolate"] == "step-before"
 
 
+@pytest.mark.slow
 def test_no_thresholds_to_draw() -> None:
     table = thresholds("car", "bus")
     with pytest.raises(ColumnError, match="no column nmae; did you mean name"):
@@ -180,6 +189,7 @@ def test_no_thresholds_to_draw() -> None:
     assert {row["curve"] for row in drawn(plot.thresholds(without).to_dict(), 0)} == {"car"}
 
 
+@pytest.mark.slow
 def test_curves_by_slice_and_by_category() -> None:
     items = pl.DataFrame({
         "weather": [None, None, "fog", "fog"], "category_id": 4, "name": "car",

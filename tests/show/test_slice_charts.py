@@ -40,6 +40,7 @@ def column(spec: dict[str, Any], name: str) -> list[Any]:
     return [row[name] for row in drawn(spec)]
 
 
+@pytest.mark.slow
 def test_bars_in_the_order_of_the_frame() -> None:
     spec = plot.slices(weather()).to_dict()
     bars, texts = spec["layer"]
@@ -94,6 +95,7 @@ def test_runs_side_by_side() -> None:
     assert other["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["rain", "clear", "null"]
 
 
+@pytest.mark.slow
 def test_the_line_of_all_is_in_the_picture() -> None:
     spec = plot.slices(weather(), overall=0.7).to_dict()
     assert spec["layer"][2]["mark"]["type"] == "rule"
@@ -132,6 +134,7 @@ MARGINS = pl.DataFrame({
 })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rows_of_margins_are_called_all() -> None:
     spec = plot.slices(MARGINS).to_dict()
     assert column(spec, "slice") == ["rain · [0.6, 1]", "null · [0, 0.3)", "rain · all", "all · [0.6, 1]", "all"]
@@ -179,6 +182,7 @@ def test_gains_have_zero_in_the_middle_of_the_colours() -> None:
     assert scale(-0.15, 0.2)["scheme"]["name"] == scale(0, 0.3)["scheme"]["name"] == "viridis"
 
 
+@pytest.mark.slow
 def test_categories_are_counted_where_slices_differ_in_them() -> None:
     texts = column(plot.slices(weather(n_categories=pl.Series([9, 12, 1]))).to_dict(), "text")
     assert texts == [
@@ -187,6 +191,7 @@ def test_categories_are_counted_where_slices_differ_in_them() -> None:
     assert column(plot.slices(weather(n_categories=12)).to_dict(), "text")[0] == "0.200 · 29 annotations"
 
 
+@pytest.mark.slow
 def test_counts_are_drawn_whole_and_no_nan_is_written() -> None:
     spec = plot.slices(weather(), "n_images").to_dict()
     assert column(spec, "text")[1] == "200 · 1,312 annotations"
@@ -195,6 +200,7 @@ def test_counts_are_drawn_whole_and_no_nan_is_written() -> None:
     assert json.loads(json.dumps(odd, allow_nan=False)) == odd
 
 
+@pytest.mark.slow
 def test_any_frame_is_taken() -> None:
     for frame in (weather().lazy(), weather().to_arrow(), weather().to_dict(as_series=False)):
         assert column(plot.slices(frame).to_dict(), "value") == [0.2, 0.4, None]

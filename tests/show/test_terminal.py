@@ -42,6 +42,7 @@ def test_the_least_columns_are_left_out_first() -> None:
     assert "AP" not in head and "column_2" not in head and "column_1" in head and "column_3" in head
 
 
+@pytest.mark.slow
 def test_columns_of_a_group_are_left_out_together() -> None:
     for width in range(20, 90):
         head = table_lines(WIDE, 3, width=width, least=["AP", ("column_2", "column_7")]).splitlines()[1]

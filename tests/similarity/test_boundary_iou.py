@@ -98,6 +98,7 @@ def dense(masks: Runs, number: int) -> np.ndarray:
     return pixels
 
 
+@pytest.mark.slow
 @given(st.lists(sizes.flatmap(bitmaps), min_size=1, max_size=5), st.integers(1, 6))
 def test_erosion_is_that_of_opencv(pixels: list[np.ndarray], distance: int) -> None:
     masks = read_masks("annotations", frame(pixels, [0] * len(pixels)))
@@ -123,6 +124,7 @@ def test_transposed_masks(pixels: list[np.ndarray]) -> None:
         np.testing.assert_array_equal(dense(masks, number), mask.T)
 
 
+@pytest.mark.slow
 @given(images(), st.sampled_from([0.02, 0.05, 0.2]), st.sampled_from([1e-9, 0.3, 0.5]))
 def test_iou_is_that_of_the_reference(of_images: list[Any], dilation: float, least: float) -> None:
     found, expected, of_found, of_expected, crowd = [], [], [], [], []
@@ -145,6 +147,7 @@ def test_iou_is_that_of_the_reference(of_images: list[Any], dilation: float, lea
     assert {(detection, annotation): similarity for detection, annotation, similarity in result.rows()} == by_reference
 
 
+@pytest.mark.slow
 def test_a_shifted_square() -> None:
     found, expected = np.zeros((50, 50), dtype=np.uint8), np.zeros((50, 50), dtype=np.uint8)
     found[10:30, 10:30] = expected[10:30, 11:31] = 1

@@ -77,6 +77,7 @@ def test_thresholds_of_distances() -> None:
         apf.COCO.with_options(iou_thresholds=-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_distance_that_is_the_threshold(strict: bool) -> None:
     """By hand: distances of 2 and 0.5, which count at their own threshold unless it is strict."""
@@ -107,6 +108,7 @@ def evaluation() -> apf.Evaluation:
     return apf.evaluate(DRIVING / "scenes", DRIVING / "model_a.json", protocol)
 
 
+@pytest.mark.slow
 def test_errors_by_distance(evaluation: apf.Evaluation) -> None:
     """The background is twice the threshold: what is farther from everything is `bkg`, what is nearer `loc`."""
     errors = evaluation.errors(-2).drop_nulls("detection_id")
@@ -151,6 +153,6 @@ def test_stored_and_in_sql(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     assert again.sql("SELECT count(*) FROM errors").item() == evaluation.errors(-4).height
 
 
-def test_false_positives_of_two_models_are_the_same_where_their_boxes_overlap(evaluation: apf.Evaluation) -> None:
+def test_false_positives_of_models_are_the_same_if_they_overlap(evaluation: apf.Evaluation) -> None:
     changes = evaluation.changes(evaluation, -2)
     assert set(changes["change"].unique()) <= {"found", "missed", "fp_kept"} and changes.filter(change="fp_kept").height

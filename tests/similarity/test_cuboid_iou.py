@@ -59,6 +59,7 @@ def expected_pairs(found: pl.DataFrame, truth: pl.DataFrame, least: float) -> di
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "least"), [(0, 1e-9), (1, 0.1), (2, 0.25)])
 def test_as_a_loop(seed: int, least: float) -> None:
     found, truth = boxes(40, seed), boxes(30, seed + 10)

@@ -59,7 +59,7 @@ def test_no_pair(other: Interval) -> None:
     assert pairs([(0, 1.0, 3.0)], [other], [False]) == {}
 
 
-def test_intervals_of_length_0_match_each_other_if_that_is_asked_for() -> None:
+def test_intervals_of_length_0_match_if_that_is_asked_for() -> None:
     instants, others = [(0, 5.0, 5.0), (1, 5.0, 5.0)], [(0, 5.0, 5.0), (0, 8.0, 8.0), (0, 1.0, 9.0)]
     assert pairs(instants, others, [False] * 3) == {}
     table = IntervalIoU(instants_match=True).pair(*frames(instants, others, [False] * 3), 0.5)

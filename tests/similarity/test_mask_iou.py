@@ -117,6 +117,7 @@ def paired(found: pl.DataFrame, expected: pl.DataFrame, least: float = 1e-9) -> 
 # pixels, boxes and areas
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(polygons, sizes), min_size=1, max_size=8))
 def test_polygons_are_drawn_as_the_reference_draws_them(objects: list[tuple[Any, tuple[int, int]]]) -> None:
     shapes, of_image = zip(*objects, strict=True)
@@ -162,6 +163,7 @@ def test_polygons_of_a_special_shape(points: list[float]) -> None:
     check_extents(masks, 0, drawn)
 
 
+@pytest.mark.slow
 @given(images())
 def test_all_kinds_of_encodings_hold_the_same_mask(of_images: list[tuple[int, int, list[np.ndarray]]]) -> None:
     pixels = [bitmap for *_, of_image in of_images for bitmap in of_image]
@@ -209,6 +211,7 @@ def test_counts_of_zero_between_runs_join_these() -> None:
     assert (masks.top.tolist(), masks.bottom.tolist(), masks.box.tolist()) == ([0, 0], [3, 4], [[0, 0, 2, 4]])
 
 
+@pytest.mark.slow
 def test_more_numbers_than_a_block_holds() -> None:
     rng = np.random.default_rng(0)
     pixels = [rng.random((97, 83)) < 0.5 for _ in range(150)]
@@ -257,6 +260,7 @@ def test_no_rows(dtype: Any) -> None:
 # pairs
 
 
+@pytest.mark.slow
 @given(images(), st.data(), st.sampled_from([1e-9, 0.3, 0.5, 0.9, 1.0]))
 def test_iou_is_that_of_the_reference(
     of_images: list[tuple[int, int, list[np.ndarray]]], data: st.DataObject, least: float
@@ -286,6 +290,7 @@ def test_iou_is_that_of_the_reference(
     assert paired(found.drop("is_crowd"), expected, least) == by_reference
 
 
+@pytest.mark.slow
 @given(st.lists(polygons, min_size=1, max_size=4), st.lists(polygons, min_size=1, max_size=4), sizes)
 def test_iou_of_polygons_is_that_of_the_reference(found: list[Any], expected: list[Any], size: tuple[int, int]) -> None:
     drawn = [[reference.merge(reference.frPyObjects(shape, *size)) for shape in shapes] for shapes in (found, expected)]
@@ -393,7 +398,7 @@ SQUARE_AND_MORE = ["[[30, 30], %s]", "[%s, [30, 30]]", "[%s, [30, 30, 90, 90]]",
 
 
 @pytest.mark.parametrize("written", SQUARE_AND_MORE)
-def test_parts_of_one_or_two_points_beside_polygons_have_no_pixels(written: str) -> None:
+def test_parts_of_one_or_two_points_have_no_pixels(written: str) -> None:
     square = "[10, 10, 60, 10, 60, 60, 10, 60]"
     several = read_masks("annotations", frame([f"[{square}]", written.replace("%s", square)], [100, 100], [100, 100]))
     assert several.area.tolist() == [2500, 2500]
@@ -485,7 +490,7 @@ def test_masks_of_an_image_of_unknown_size_must_agree() -> None:
         MaskIoU().pair(frame([small], image_id=[1], cell=[1]), expected.with_columns(image_id=pl.lit(1, pl.Int64)), 0.5)
 
 
-def test_masks_may_be_of_another_size_than_their_image_where_all_of_them_are() -> None:
+def test_masks_may_all_be_of_another_size_than_their_image() -> None:
     masks = [as_text(np.ones((4, 5), dtype=bool))]
     expected = frame(masks, [8], [10], image_id=[1], cell=[1], is_crowd=[False])
     found = frame(masks, [8], [10], image_id=[1], cell=[1])
@@ -501,6 +506,7 @@ def test_masks_may_be_of_another_size_than_their_image_where_all_of_them_are() -
 # real data
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="the sample of COCO is not there")
 def test_real_masks() -> None:
     truth = json.loads((REAL / "instances.json").read_text())

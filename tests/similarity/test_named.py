@@ -134,6 +134,7 @@ def test_parameters_that_were_stored_wrongly() -> None:
         as_similarity({"name": "box_iou", "dilation": 1})
 
 
+@pytest.mark.slow
 def test_naming_one_brings_in_nothing_heavy() -> None:
     code = (
         "import sys\n"
@@ -150,6 +151,7 @@ def test_naming_one_brings_in_nothing_heavy() -> None:
     assert done.stdout == "set()\n"
 
 
+@pytest.mark.slow
 def test_no_similarity_is_recognised_by_its_type() -> None:
     names = {kind.__name__ for kind in (Similarity, *all_of(Similarity))}
     found = {

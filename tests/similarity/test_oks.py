@@ -76,6 +76,7 @@ def test_as_pycocotools(found: list[dict[str, Any]], truth: list[dict[str, Any]]
     assert pairs(OKS(), found, truth) == reference(found, truth, COCOeval(iouType="keypoints").params.kpt_oks_sigmas, None)
 
 
+@pytest.mark.slow
 @given(people(14), people(14))
 def test_with_a_part_of_the_boxes_area(found: list[dict[str, Any]], truth: list[dict[str, Any]]) -> None:
     sigmas = np.array([0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89, 0.79, 0.79]) / 10

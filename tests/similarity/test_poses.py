@@ -29,6 +29,7 @@ def test_poses_nearby(truth: list[dict[str, Any]], shift: float, least: float) -
     assert pairs(OKS(), found, truth, least) == expected
 
 
+@pytest.mark.slow
 @given(people(3), people(3), st.sampled_from([1, 2]))
 def test_the_size_of_blocks_changes_nothing(found: list[dict[str, Any]], truth: list[dict[str, Any]], threads: int) -> None:
     expected = pairs(THREE, found, truth)

@@ -93,6 +93,7 @@ def test_as_clipped_polygons(found: list[Turned], truth: list[tuple[Turned, bool
             assert got.get((i, j), 0.0) == pytest.approx(iou(corners(own), corners(other), crowds[j]), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.lists(turned, max_size=4), st.lists(turned, max_size=4), st.booleans())
 def test_as_shapely_one_by_one(found: list[Turned], truth: list[Turned], clockwise: bool) -> None:
     lists = [[number for point in corners(shape)[:: -1 if clockwise else 1] for number in point] for shape in truth]
@@ -103,6 +104,7 @@ def test_as_shapely_one_by_one(found: list[Turned], truth: list[Turned], clockwi
             assert got.get((i, j), 0.0) == pytest.approx(shared / (own.area + other.area - shared), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.lists(turned, max_size=4), st.lists(turned, max_size=4), st.floats(0.05, 1))
 def test_least(found: list[Turned], truth: list[Turned], least: float) -> None:
     everything = pairs(by_angle(found), by_angle(truth))

@@ -24,6 +24,7 @@ def write(folder: Path, names: str | None, *maps: list[list[int]]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("maps", "which", "where", "become"),
     [

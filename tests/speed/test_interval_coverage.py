@@ -74,6 +74,7 @@ def test_shares_that_are_not_as_stated_are_bold(images: int, right: int, text: s
     assert texts(row | {"shown": 99, "right": 99})["right"] == "–"
 
 
+@pytest.mark.slow
 def test_an_image_that_is_drawn_again_is_another_one(street: Population) -> None:
     """Of copies of one image, AP is that of the image."""
     images = street.truth.images.head(1)
@@ -92,6 +93,7 @@ def test_samples_do_not_depend_on_each_other(street: Population) -> None:
     assert not drawn.truth.images.equals(street.draw(50, [1, 8]).truth.images)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_library(street: Population) -> None:
     a, b = street.evaluate()
     options: dict[str, Any] = {"metrics": ["AP", "AP50"], "seed": 4}
@@ -105,6 +107,7 @@ def test_intervals_are_those_of_the_library(street: Population) -> None:
     assert_frame_equal(found.select("number", *LEVEL), expected)
 
 
+@pytest.mark.slow
 def test_a_small_run(street: Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kind of number has its rows, and too few intervals for a share of them."""
     monkeypatch.setattr(interval_coverage, "make_population", lambda *_: street)
@@ -134,7 +137,7 @@ def test_the_script_writes_its_tables(
     page.write_text(f"before\n{interval_coverage.BEGIN}\nold\n{interval_coverage.END}\nafter\n")
     monkeypatch.setattr(interval_coverage, "PAGE", page)
     monkeypatch.setattr(interval_coverage, "LEAST", 10)
-    words = "--images 100 --bootstrap 100 --samples 20 --resamples 40 --population 500 --write"
+    words = "--images 100 --bootstrap 100 --samples 10 --resamples 40 --population 500 --write"
     interval_coverage.main(words.split())
     printed, text = capsys.readouterr().out, page.read_text()
     assert text == f"before\n{interval_coverage.BEGIN}\n\n{printed.strip()}\n\n{interval_coverage.END}\nafter\n"

@@ -53,7 +53,7 @@ def test_table_has_medians_and_puts_the_fastest_first() -> None:
 ABOUT = {"versions": "apframe 0.5.0, hotcoco 1.3.0, numpy 2.4.6", "date": "2026-11-22", "machine": "2 cores, a CPU"}
 
 
-def test_the_page_has_a_row_for_each_job_and_says_how_it_was_measured() -> None:
+def test_the_page_has_a_row_for_each_job_and_its_conditions() -> None:
     runs = [*cell("hotcoco", 0.5, 0.3, 0.4), *cell("apframe", 0.2, peak=1234.5), broken("vernier", "> 600 s")]
     runs += cell("apframe", 0.1, job="loaded")
     made = page(DETECTION, ABOUT, runs, "make bench").splitlines()
@@ -386,7 +386,7 @@ def test_masks_are_polygons_and_crowds_plain_runs() -> None:
     ("columns", "runs"),
     [([[0, 0], [1, 1], [0, 1]], [2, 2, 1, 1]), ([[1, 0], [0, 0]], [0, 1, 3]), ([[0, 0]], [2]), ([[1, 1]], [0, 2])],
 )
-def test_plain_runs_go_down_the_columns_and_begin_with_the_background(columns: list[list[int]], runs: list[int]) -> None:
+def test_plain_runs_go_down_columns_and_begin_with_background(columns: list[list[int]], runs: list[int]) -> None:
     assert generate_shapes.plain_runs(np.array(columns, np.uint8).T) == runs
 
 

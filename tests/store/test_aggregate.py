@@ -73,6 +73,7 @@ def assert_engines_agree(
     assert found == [value if value is None else pytest.approx(value, abs=1e-12, rel=0) for value in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("definition", SQL_DEFINITIONS)
 @given(items=ranked_lists(ties=False))
 @a_quarter_as_often
@@ -100,6 +101,7 @@ def test_engines_agree_on_ties(
     assert_engines_agree(connection, items, "coco101", aggregate, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("definition", SQL_DEFINITIONS)
 def test_levels_are_the_very_same_doubles(definition: str, connection: duckdb.DuckDBPyConnection) -> None:
     """All recalls k / n: the precision is 1 down to k, so that a level off by one bit shows."""
@@ -113,6 +115,7 @@ def test_levels_are_the_very_same_doubles(definition: str, connection: duckdb.Du
     assert (pl.Series(found) - expected).abs().max() < 1e-12
 
 
+@pytest.mark.slow
 def test_average_precision_with_where_and_without_rows() -> None:
     tables = {"items": ITEMS.lazy()}
     ap = "average_precision(relevant, score, n_positives)"

@@ -24,6 +24,7 @@ PART = pl.DataFrame({"id": [1, 2], "area": ["all", None], "when": [None, date(20
                     "when": pl.Date})  # fmt: skip
 
 
+@pytest.mark.slow
 def test_database_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "run.duckdb"
     again = PART.with_columns(pl.col("id") + 2)
@@ -47,6 +48,7 @@ def test_database_round_trip(tmp_path: Path) -> None:
         assert connection.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_parts_are_held_one_at_a_time(tmp_path: Path) -> None:
     path, seen = tmp_path / "run.duckdb", []
 
@@ -59,6 +61,7 @@ def test_parts_are_held_one_at_a_time(tmp_path: Path) -> None:
     assert seen == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_small_parts_are_written_together_and_large_ones_alone(tmp_path: Path) -> None:
     heights = [40_000, 0, 40_000, 30_000, 250_000, 1, 2]
     starts = [sum(heights[:number]) for number in range(len(heights))]
@@ -72,6 +75,7 @@ def test_small_parts_are_written_together_and_large_ones_alone(tmp_path: Path) -
         assert connection.sql("SELECT a FROM parts").pl()["a"].to_list() == [*range(sum(heights))]
 
 
+@pytest.mark.slow
 def test_database_replaces_its_own(tmp_path: Path) -> None:
     path = tmp_path / "run.duckdb"
     write_database(path, {"old": PART.lazy()})
@@ -84,6 +88,7 @@ def test_database_replaces_its_own(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.duckdb"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), duckdb.IOException("disk")])
 def test_interrupted_database_leaves_what_was_there(tmp_path: Path, error: Any) -> None:
     path = tmp_path / "run.duckdb"
@@ -101,6 +106,7 @@ def test_interrupted_database_leaves_what_was_there(tmp_path: Path, error: Any) 
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_failure_of_the_last_step_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.duckdb"
     write_database(path, {"old": PART.lazy()})
@@ -117,6 +123,7 @@ def test_failure_of_the_last_step_leaves_what_was_there(tmp_path: Path, monkeypa
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.duckdb"]
 
 
+@pytest.mark.slow
 def test_database_of_others_is_left_alone(tmp_path: Path) -> None:
     text, empty, theirs, namesake = (tmp_path / name for name in ("text", "empty", "theirs.duckdb", "namesake.duckdb"))
     text.write_text("hello, this is text")
@@ -145,6 +152,7 @@ def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
         write_database(tmp_path / "run.duckdb", {"t": PART.lazy()})
 
 
+@pytest.mark.slow
 def test_database_that_is_open_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "run.duckdb"
     write_database(path, {"t": PART.lazy()})

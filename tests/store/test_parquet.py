@@ -62,6 +62,7 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.parametrize("make", EVALUATIONS.values(), ids=EVALUATIONS)
 def test_round_trip(make: Callable[[], apf.Evaluation], tmp_path: Path) -> None:
@@ -82,6 +83,7 @@ def test_round_trip(make: Callable[[], apf.Evaluation], tmp_path: Path) -> None:
     assert_frame_equal(again.sql(QUERY), evaluation.sql(QUERY), check_exact=True)
 
 
+@pytest.mark.slow
 def test_files_are_plain_parquet_and_counted_in_the_manifest(tmp_path: Path) -> None:
     evaluation = street()
     evaluation.write_parquet(tmp_path / "run")
@@ -92,6 +94,7 @@ def test_files_are_plain_parquet_and_counted_in_the_manifest(tmp_path: Path) -> 
     assert pl.read_parquet(tmp_path / "run" / "images.parquet")["weather"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_an_earlier_run_is_replaced_whole(tmp_path: Path) -> None:
     street().write_parquet(tmp_path / "run")
     small().write_parquet(tmp_path / "run")
@@ -99,6 +102,7 @@ def test_an_earlier_run_is_replaced_whole(tmp_path: Path) -> None:
     assert apf.read_evaluation(tmp_path / "run").summary.equals(small().summary)
 
 
+@pytest.mark.slow
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     small().write_parquet(str(tmp_path / "run"))
@@ -137,6 +141,7 @@ TAKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "message"), TAKEN.values(), ids=TAKEN)
 def test_a_place_that_is_taken_is_left_alone(make: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
     folder = make(tmp_path)
@@ -147,6 +152,7 @@ def test_a_place_that_is_taken_is_left_alone(make: Callable[[Path], Path], messa
     assert listing(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("with_earlier", [False, True])
 def test_interrupted_writing(error: BaseException, with_earlier: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +176,7 @@ def test_interrupted_writing(error: BaseException, with_earlier: bool, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["run"] * with_earlier
 
 
+@pytest.mark.slow
 def test_interrupted_replacing_puts_the_earlier_run_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     street().write_parquet(tmp_path / "run")
     before, rename = listing(tmp_path), Path.rename
@@ -223,6 +230,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_run(damage: Callable[[Path], object], message: str, tmp_path: Path) -> None:
     small().write_parquet(tmp_path / "run")
@@ -232,6 +240,7 @@ def test_damaged_run(damage: Callable[[Path], object], message: str, tmp_path: P
     assert str(caught.value).startswith(str(tmp_path / "run")) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_no_run(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nowhere: there is no such folder$"):
         apf.read_evaluation(tmp_path / "nowhere")
@@ -275,6 +284,7 @@ def test_a_lazy_table_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_can_be_written_to_its_own_place(tmp_path: Path) -> None:
     evaluation = street()
     evaluation.write_parquet(tmp_path / "run")
@@ -283,6 +293,7 @@ def test_a_run_can_be_written_to_its_own_place(tmp_path: Path) -> None:
     assert_frame_equal(apf.read_evaluation(tmp_path / "run").metrics, evaluation.metrics, check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["run[1]", "lr=0.1", "a b*"])
 def test_a_folder_name_is_no_pattern(name: str, tmp_path: Path) -> None:
     small().write_parquet(tmp_path / name)
@@ -317,6 +328,7 @@ ASKED: dict[str, Callable[[apf.Evaluation], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_two_evaluations_are_never_mixed(ask: Callable[[apf.Evaluation], object], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
@@ -331,6 +343,7 @@ def test_two_evaluations_are_never_mixed(ask: Callable[[apf.Evaluation], object]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_collected_later_is_of_the_same_set(tmp_path: Path) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     set_id = read_manifest(tmp_path / "run")["set_id"]
@@ -342,6 +355,7 @@ def test_a_plan_that_is_collected_later_is_of_the_same_set(tmp_path: Path) -> No
             plan.collect(engine=engine)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     is_file = parquet.is_file
@@ -357,6 +371,7 @@ def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monke
         apf.read_evaluation(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("becomes", ["another set", "nothing", "something else"])
 def test_a_place_that_changes_while_it_is_looked_at(becomes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "run"
@@ -397,6 +412,7 @@ def replace_once_it_is_looked_at(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
 
 
+@pytest.mark.slow
 def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)
@@ -405,15 +421,15 @@ def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkey
     assert apf.read_dataset(tmp_path / "run").images.height == 300
 
 
-def test_a_set_that_is_replaced_once_it_was_looked_at_is_read_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_a_set_replaced_after_a_look_is_read_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     before = apf.read_dataset(tmp_path / "run")
     replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)
     assert apf.read_dataset(tmp_path / "run").images.equals(before.images)
 
 
+@pytest.mark.slow
 def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     small(0.8).write_parquet(tmp_path / "other")
@@ -424,6 +440,7 @@ def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:
         apf.read_evaluation(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["../../secret", "/etc/secret", "..", "a/b", "a\\b", "", "a.b", "c:secret"])
 def test_a_manifest_names_tables_in_its_folder_alone(name: str, tmp_path: Path) -> None:
     small().write_parquet(tmp_path / "runs" / "run")
@@ -436,6 +453,7 @@ def test_a_manifest_names_tables_in_its_folder_alone(name: str, tmp_path: Path) 
     assert repr(name) in str(caught.value)
 
 
+@pytest.mark.slow
 def test_links_to_tables_are_followed(tmp_path: Path) -> None:
     """Download caches keep files elsewhere, and links to them in the folder."""
     small().write_parquet(tmp_path / "cache")

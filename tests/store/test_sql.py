@@ -35,6 +35,7 @@ def evaluation() -> apf.Evaluation:
     return evaluate()
 
 
+@pytest.mark.slow
 def test_query_of_the_design(evaluation: apf.Evaluation) -> None:
     answer = evaluation.sql(
         "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) "
@@ -52,6 +53,7 @@ def test_query_of_the_design(evaluation: apf.Evaluation) -> None:
     assert answer["ap"].mean() == pytest.approx(evaluation.stats[0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_attributes_of_the_images_group_matches(evaluation: apf.Evaluation) -> None:
     answer = evaluation.sql(
         "SELECT time_of_day, outcome, count(*) AS n FROM matches JOIN images USING (image_id) "
@@ -91,6 +93,7 @@ SAME: dict[str, tuple[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "frame"), SAME.values(), ids=SAME)
 def test_tables_equal_the_frames(
     query: str, frame: Callable[[apf.Evaluation], pl.DataFrame], evaluation: apf.Evaluation
@@ -102,6 +105,7 @@ def test_tables_equal_the_frames(
     assert_frame_equal(answer.with_columns(as_text), expected.with_columns(as_text), check_exact=True, check_row_order=True)
 
 
+@pytest.mark.slow
 def test_matches_of_all_thresholds_are_those_of_each(evaluation: apf.Evaluation) -> None:
     query = "SELECT iou_threshold, area_range, outcome, count(*) AS n FROM matches GROUP BY ALL ORDER BY ALL"
     counts = {tuple(row[:3]): row[3] for row in evaluation.sql(query).rows()}
@@ -111,12 +115,14 @@ def test_matches_of_all_thresholds_are_those_of_each(evaluation: apf.Evaluation)
             assert {out: n for (t, a, out), n in counts.items() if (t, a) == (threshold, area_range)} == expected
 
 
+@pytest.mark.slow
 def test_parameters(evaluation: apf.Evaluation) -> None:
     query = "SELECT count(*) AS n FROM detections WHERE score >= $least AND category_id = $category"
     expected = evaluation.detections.filter(pl.col("score") >= 0.5, pl.col("category_id") == 2).height
     assert evaluation.sql(query, least=0.5, category=2).item() == expected
 
 
+@pytest.mark.slow
 def test_sums_of_integers_are_integers(evaluation: apf.Evaluation) -> None:
     answer = evaluation.sql("SELECT sum(n_positives) AS n FROM metrics WHERE area_range = 'all'")
     assert answer.schema == {"n": pl.Int64}
@@ -132,6 +138,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "parameters", "message"), BAD.values(), ids=BAD)
 def test_bad_query(query: str, parameters: dict[str, Any], message: str, evaluation: apf.Evaluation) -> None:
     with pytest.raises(QueryError, match=message) as caught:
@@ -145,6 +152,7 @@ def test_bad_query(query: str, parameters: dict[str, Any], message: str, evaluat
     assert text.endswith(tables) != text.startswith("Parser Error")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
@@ -158,6 +166,7 @@ def test_hints(query: str, hint: str, evaluation: apf.Evaluation) -> None:
     assert hint in str(caught.value)
 
 
+@pytest.mark.slow
 def test_last_of_several_statements_answers_and_none_is_refused() -> None:
     assert sql.query({}, "SELECT 1; SELECT 2").item() == 2
     with pytest.raises(ParameterError, match="a query is SQL text, not None"):
@@ -177,6 +186,7 @@ def test_only_what_a_query_touches_is_computed() -> None:
     assert "metrics" in vars(evaluation)
 
 
+@pytest.mark.slow
 def test_catalogue_knows_the_attributes_of_files() -> None:
     tables = evaluate().sql("SHOW ALL TABLES")
     assert "occlusion" in tables.filter(name="annotations")["column_names"].item().to_list()
@@ -231,6 +241,7 @@ def test_ctrl_c_is_heard_while_tables_are_made() -> None:
     interruption.settle()  # nothing of the query is run any more
 
 
+@pytest.mark.slow
 def test_interruption_inside_a_table_is_no_error_of_the_query() -> None:
     def make() -> pl.LazyFrame:
         raise KeyboardInterrupt  # as Polars does in every thread
@@ -239,6 +250,7 @@ def test_interruption_inside_a_table_is_no_error_of_the_query() -> None:
         sql.query({"t": sql.deferred(make, {"a": pl.Int64})}, "SELECT count(*) FROM t")
 
 
+@pytest.mark.slow
 def test_error_lets_go_of_the_connection() -> None:
     gc.collect()
     gc.disable()  # nothing is left for it
@@ -252,6 +264,7 @@ def test_error_lets_go_of_the_connection() -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 def test_query_in_another_thread() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(sql.query, {"t": pl.LazyFrame({"a": [7]})}, "FROM t").result().item() == 7
@@ -259,12 +272,14 @@ def test_query_in_another_thread() -> None:
             pool.submit(sql.query, {}, "SELEC").result()
 
 
-def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:
+@pytest.mark.slow
+def test_an_error_about_columns_of_one_name_says_what_to_do() -> None:
     evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     with pytest.raises(QueryError, match="join with USING, or name them with AS"):
         evaluation.sql("SELECT * FROM metrics m JOIN categories c ON m.category_id = c.category_id")
 
 
+@pytest.mark.slow
 def test_detection_metrics_come_out_of_the_matches(evaluation: apf.Evaluation) -> None:
     query = """
         SELECT category_id, average_precision(outcome = 'tp', -rank, n_positives, definition := 'coco101') AS found,
@@ -277,6 +292,7 @@ def test_detection_metrics_come_out_of_the_matches(evaluation: apf.Evaluation) -
     assert answer["found"].to_list() == pytest.approx(answer["ap"].to_list(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_connection_computes_what_a_query_touches() -> None:
     computed = []
 
@@ -297,6 +313,7 @@ def test_connection_computes_what_a_query_touches() -> None:
         connection.execute("SELECT 1")
 
 
+@pytest.mark.slow
 def test_errors_name_the_tables_of_the_connection() -> None:
     with sql.connect({"items": ITEMS.lazy()}) as connection:
         connection.execute("CREATE TABLE mine AS SELECT 1 AS a")

@@ -45,6 +45,7 @@ def assert_same_search(stored: apf.RunEvaluation) -> None:
     assert_frame_equal(stored.by("topic"), today.by("topic"), check_exact=True)
 
 
+@pytest.mark.slow
 def test_what_an_earlier_version_stored_is_read() -> None:
     written_by = {kind: manifest_of(STORED / kind) for kind in ("detection", "search")}
     assert all(each["versions"]["apframe"] == "0.5.0" and "set_id" not in each for each in written_by.values())
@@ -53,6 +54,7 @@ def test_what_an_earlier_version_stored_is_read() -> None:
     assert_same_search(apf.read_run_evaluation(STORED / "search"))
 
 
+@pytest.mark.slow
 def test_runs_of_both_versions_can_be_compared(tmp_path: Path) -> None:
     shutil.copytree(STORED / "detection", tmp_path / "earlier")
     evaluations()[0].write_parquet(tmp_path / "today")
@@ -98,7 +100,8 @@ def as_of_0_5(protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_protocol_of_ones_own_keeps_its_malformed_rows(tmp_path: Path) -> None:
     shutil.copytree(STORED / "detection", tmp_path, dirs_exist_ok=True)
     manifest = manifest_of(tmp_path)
     assert as_of_0_5(apf.COCO) == manifest["protocol"]
@@ -111,6 +114,7 @@ def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tm
         assert {type(rule).__name__ for rule in lacking} <= {"DetectionsWithArea", "RequireKnownCategories"}  # not of 0.5.0
 
 
+@pytest.mark.slow
 def test_upgrade_rewrites_what_an_earlier_version_stored(tmp_path: Path) -> None:
     for kind in ("detection", "search"):
         folder = Path(shutil.copytree(STORED / kind, tmp_path / kind))
@@ -131,6 +135,7 @@ def test_upgrade_rewrites_what_an_earlier_version_stored(tmp_path: Path) -> None
     assert {name: upgraded[name] for name in names} == {name: written[name] for name in names}
 
 
+@pytest.mark.slow
 def test_upgrade_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [str(shutil.copytree(STORED / kind, tmp_path / kind)) for kind in ("detection", "search")]
     code, out, err = command(capsys, monkeypatch, "upgrade", *folders)
@@ -158,6 +163,7 @@ def labelled_runs(folder: Path) -> apf.RunSets:
     return apf.scan_runs(folder / "*")
 
 
+@pytest.mark.slow
 def test_names_and_tags_are_columns_of_the_leaderboard(tmp_path: Path) -> None:
     runs = labelled_runs(tmp_path)
     table = runs.leaderboard()
@@ -188,6 +194,7 @@ def test_a_leaderboard_of_selected_runs(where: str, selected: list[str], tmp_pat
     assert table.columns == runs.leaderboard().columns
 
 
+@pytest.mark.slow
 def test_conditions_that_cannot_be_taken(tmp_path: Path) -> None:
     runs = labelled_runs(tmp_path)
     with pytest.raises(QueryError, match=r'"epcoh" not found'):
@@ -196,6 +203,7 @@ def test_conditions_that_cannot_be_taken(tmp_path: Path) -> None:
         runs.leaderboard(where=5)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -215,6 +223,7 @@ def test_names_and_tags_that_cannot_be_stored(options: dict[str, Any], message: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_tags_that_were_damaged_are_told(tmp_path: Path) -> None:
     labelled_runs(tmp_path)
     path = tmp_path / "b" / "manifest.json"
@@ -225,6 +234,7 @@ def test_tags_that_were_damaged_are_told(tmp_path: Path) -> None:
         apf.scan_runs(tmp_path / "*")
 
 
+@pytest.mark.slow
 def test_search_runs_keep_name_and_tags_when_they_are_upgraded(tmp_path: Path) -> None:
     _, evaluation = evaluations()
     evaluation.write_parquet(tmp_path / "run", name="bm25", tags={"k1": 0.9})

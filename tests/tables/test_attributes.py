@@ -172,6 +172,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_evaluate_and_evaluator_take_them(table: Path) -> None:
     expected = apf.evaluate(TRUTH.with_images(table), FOUND).by("weather")
     assert expected.select("weather", "n_images", pl.col("AR100").round(3)).rows() == [("fog", 2, 0.5), ("sun", 1, 1.0)]

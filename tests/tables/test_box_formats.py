@@ -50,6 +50,7 @@ def found_of(evaluation: apf.Evaluation) -> np.ndarray:
     return evaluation.detections.select(BOX).to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("box_format", "relative"), EVERY)
 def test_frames_dicts_and_lists(box_format: str, relative: bool, tmp_path: Path) -> None:
     given = rows(box_format, relative)
@@ -80,6 +81,7 @@ def test_an_evaluator_reads_updates_alike(box_format: str, relative: bool) -> No
     assert found_of(evaluator.compute()) == pytest.approx(BOXES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["x1 y1 x2 y2", "xmin ymin xmax ymax", "XMin YMin XMax YMax", "left top right bottom"])
 def test_names_of_corners_need_no_option(names: str) -> None:
     given = {name: values for name, values in rows("xyxy").items() if name != "bbox"}
@@ -97,6 +99,7 @@ def test_other_names(names: str, box_format: str | None) -> None:
     assert found_of(apf.evaluate(TRUTH, given, box_format=box_format)) == pytest.approx(BOXES)
 
 
+@pytest.mark.slow
 def test_text_as_two_tools_write_it(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 10 20 40 60\ncat 100 50 160 120 difficult\n", b="dog 5 6 205 96\n")
     found = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\ncat .3 1 2 9 9\n")
@@ -110,6 +113,7 @@ def test_text_as_two_tools_write_it(tmp_path: Path) -> None:
     assert dataset.annotations.select(BOX).rows() == [(288, 0, 64, 240), (0, 0, 320, 200)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["file,class,x,y,w,h", "file,class,bbox"])
 def test_rows_of_objects(header: str, tmp_path: Path) -> None:
     box = "10,20,40,60" if header.endswith("h") else '"[10, 20, 40, 60]"'
@@ -119,6 +123,7 @@ def test_rows_of_objects(header: str, tmp_path: Path) -> None:
     assert evaluation.dataset.annotations.select(BOX).rows() == evaluation.detections.select(BOX).rows() == [(10, 20, 30, 40)]
 
 
+@pytest.mark.slow
 def test_ground_truth_that_says_it_itself_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "truth.json"
     apf.write_coco(TRUTH, path)
@@ -140,6 +145,7 @@ def test_ground_truth_with_corners_is_read_alone(where: str, tmp_path: Path) -> 
     assert truth.annotations.select(*BOX, "area", "scene").rows() == [(10, 20, 30, 40, 1200, "night")]
 
 
+@pytest.mark.slow
 def test_formats_that_say_it_take_no_option(tmp_path: Path) -> None:
     apf.write_dataset(TRUTH.part(IMAGES.with_columns(file_name=pl.format("{}.jpg", "image_id")), TRUTH.annotations),
                       tmp_path / "voc", "voc")  # fmt: skip
@@ -221,6 +227,7 @@ def test_silent(found: pl.DataFrame, options: dict[str, Any]) -> None:
         apf.evaluate(TRUTH, found, **options)
 
 
+@pytest.mark.slow
 def test_formats_that_say_it_are_silent(tmp_path: Path) -> None:
     truth = apf.Dataset(
         {"image_id": [1], "file_name": ["a.jpg"]}, {"category_id": [1], "name": ["cat"]}, many(), box_format="xywh"
@@ -241,6 +248,7 @@ def test_protocols_that_count_pixels_want_pixels() -> None:
         apf.evaluate(TRUTH, rows("xywh", relative=True), apf.VOC2007, relative=True)
 
 
+@pytest.mark.slow
 def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 10 20 40 60\n", b="dog 5 6 205 96\n")
     found = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\n")

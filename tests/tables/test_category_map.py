@@ -118,6 +118,7 @@ def test_ids_that_are_names_become_the_new_names() -> None:
     assert merge_categories(others, VEHICLES, "keep")["new_category_id"].to_list() == ["c1", "c1", "c3"]
 
 
+@pytest.mark.slow
 def test_lists_of_categories() -> None:
     images = {
         "image_id": [1, 2], "pos_category_ids": [[1, 2], [3]], "neg_category_ids": [[3], [1]],
@@ -134,6 +135,7 @@ def test_lists_of_categories() -> None:
     assert dropped.categories["parent_ids"].to_list() == [[2], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unmapped", ["keep", "drop"])
 def test_attributes_and_masks_stay_with_their_annotations(unmapped: str, tmp_path: Path) -> None:
     truth = json.loads((STREET / "instances.json").read_text())
@@ -159,6 +161,7 @@ def merged_by_hand() -> apf.Evaluation:
     return apf.evaluate(truth, pl.DataFrame(FOUND).with_columns(names))
 
 
+@pytest.mark.slow
 def test_both_sides_are_mapped_before_matching() -> None:
     expected = merged_by_hand()
     ev = apf.evaluate(TRUTH, FOUND, category_map=VEHICLES)
@@ -171,6 +174,7 @@ def test_both_sides_are_mapped_before_matching() -> None:
     assert evaluator.compute().notes == ev.notes
 
 
+@pytest.mark.slow
 def test_print_and_manifest_say_what_was_merged(tmp_path: Path) -> None:
     ev = apf.evaluate(TRUTH, FOUND, category_map=VEHICLES | {"cat": None})
     note = "categories mapped: vehicle = car + truck; left out: cat"
@@ -185,6 +189,7 @@ def test_print_and_manifest_say_what_was_merged(tmp_path: Path) -> None:
     assert apf.evaluate(TRUTH, FOUND, category_map={"car": "car"}).notes == apf.evaluate(TRUTH, FOUND).notes == ()
 
 
+@pytest.mark.slow
 def test_results_that_have_names() -> None:
     named = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(["van", "car", "truck", "cat"]))
     with pytest.raises(UnknownIdError, match="van"):
@@ -196,6 +201,7 @@ def test_results_that_have_names() -> None:
         assert_frame_equal(ev.metrics, expected)
 
 
+@pytest.mark.slow
 def test_text_ids_that_are_names() -> None:
     as_names = pl.col("category_id").replace_strict([1, 2, 3], CATEGORIES["name"])
     truth = apf.Dataset(
@@ -218,6 +224,7 @@ def test_unmapped_needs_a_map() -> None:
         apf.evaluate(TRUTH, FOUND, unmapped="drop")
 
 
+@pytest.mark.slow
 def test_check_takes_the_map() -> None:
     found = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(["van", "car", "truck", "cat"]))
     by_name: Any = {"join_by_name": "categories"}

@@ -77,7 +77,7 @@ def test_attributes_of_images_are_suggested_first(word: str, remedy: str) -> Non
         find_owners(word, tables)
 
 
-def test_the_name_of_categories_and_tables_of_ones_own_are_suggested() -> None:
+def test_names_of_categories_and_own_tables_are_suggested() -> None:
     tables = {"categories": pl.DataFrame({"category_id": [1], "name": ["cat"], "supercategory": ["animal"]})}
     for word in ("category", "Class", "label"):
         with pytest.raises(ParameterError, match=rf"no column '{word}'; did you mean name\?$"):

@@ -50,7 +50,7 @@ def test_reading_masks_leaves_the_data_set_as_it_was(path: Path) -> None:
     assert dataset.with_masks.annotations.columns == dataset.annotations.columns
 
 
-def test_attributes_that_have_not_been_looked_at_are_written_as_they_were(path: Path, tmp_path: Path) -> None:
+def test_attributes_nobody_looked_at_are_written_as_they_were(path: Path, tmp_path: Path) -> None:
     apf.write_coco(apf.read_coco(path), tmp_path / "written.json")
     written: Any = json.loads((tmp_path / "written.json").read_text())
     assert written["annotations"][0]["pose"] == {"yaw": 3}
@@ -64,7 +64,7 @@ def test_a_part_keeps_what_is_beside_the_tables(path: Path) -> None:
     assert part.annotations.height == 0
 
 
-def test_annotations_that_are_read_late_are_read_once_whatever_else_changes() -> None:
+def test_annotations_that_are_read_late_are_read_once() -> None:
     box = {"x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
     rows = {"image_id": [1], "category_id": [1], **box}
     whole = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["cat"]}, rows)

@@ -36,7 +36,7 @@ def test_parts_that_were_split_become_the_whole_again() -> None:
     assert whole.other_sections == STREET.other_sections
 
 
-def test_ids_that_clash_are_numbered_and_categories_are_one_by_name() -> None:
+def test_ids_that_clash_are_numbered_categories_join_by_name() -> None:
     a = dataset(1, "a.jpg", {1: "cat", 2: "dog"}, 2, weather=["fog"])
     b = dataset(1, "b.jpg", {1: "dog", 2: "car"}, 1, tags=[["x"]])
     whole, changes = apf.merge([a, b])
@@ -82,6 +82,7 @@ def test_lists_of_categories_have_the_new_ids() -> None:
     assert whole.categories.select("name", "parent_ids").rows() == [("cat", [2]), ("top", []), ("dog", [])]
 
 
+@pytest.mark.slow
 def test_numbers_of_the_whole_are_those_of_its_parts(tmp_path: Path) -> None:
     model = Path(__file__).resolve().parents[2] / "data" / "street" / "model_a.json"
     expected = apf.evaluate(STREET, model)

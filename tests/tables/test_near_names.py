@@ -43,6 +43,7 @@ def test_nothing_is_said_of_no_names() -> None:
     assert say_names(pl.Series(["a"]), pl.Series([None], dtype=pl.String), "images") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["images", "categories"])
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_failing_join_shows_names_in_every_format(name: str, table: str, tmp_path: Path) -> None:

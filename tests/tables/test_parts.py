@@ -73,6 +73,7 @@ def test_conditions_that_make_no_part(condition: str, message: str) -> None:
 # ---- samples
 
 
+@pytest.mark.slow
 def test_a_sample_depends_on_ids_and_seed_alone() -> None:
     part = STREET.sample(50, seed=3)
     assert part.images.height == 50
@@ -99,6 +100,7 @@ def test_samples_that_there_are_not(n: Any, message: str) -> None:
 # ---- splits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [(), "city", ["city", "weather"]])
 def test_a_split_has_every_image_once_and_keeps_groups_together(by: Any) -> None:
     parts = STREET.split({"train": 0.6, "val": 0.2, "test": 0.2}, by=by, seed=5)

@@ -21,6 +21,7 @@ def frame(columns: dict[str, Any], key: str) -> pl.DataFrame:
     return pl.DataFrame({name: [value] for name, value in columns.items()}).with_columns(pl.lit(HASH, pl.UInt64).alias(key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["image_id", "category_id", "annotation_id"])
 def test_ids_of_truth_beyond_64_bits_are_to_be_text(key: str, tmp_path: Path) -> None:
     truth = frame(OBJECT, key)

@@ -118,6 +118,7 @@ def epoch(callback: Any, *batches: Any, sanity_checking: bool = False, ranks: tu
     return logged
 
 
+@pytest.mark.slow
 def test_an_epoch_is_evaluated_by_itself(truth: apf.Dataset) -> None:
     callback = AveragePrecisionCallback(truth)
     assert callback.evaluation is None
@@ -128,6 +129,7 @@ def test_an_epoch_is_evaluated_by_itself(truth: apf.Dataset) -> None:
         assert callback.evaluation is not None and callback.evaluation.summary.equals(expected.summary)
 
 
+@pytest.mark.slow
 def test_options_are_those_of_evaluate(truth: apf.Dataset) -> None:
     callback = AveragePrecisionCallback(truth, "voc2012", prefix="", per_category=True, iou_thresholds=[0.75])
     assert epoch(callback, (found(1, 2, 3, 4), None)) == {"AP": 1, "AP/1": 1, "sync_dist": False}
@@ -170,11 +172,13 @@ def test_the_sanity_check_evaluates_nothing(truth: apf.Dataset) -> None:
     assert epoch(own, ((targets(1), [*found(1).values()]), None), sanity_checking=True) == {}
 
 
+@pytest.mark.slow
 def test_read_batch_turns_a_batch_into_detections(truth: apf.Dataset) -> None:
     callback = AveragePrecisionCallback(truth, read_batch=lambda outputs, batch: dict(zip(batch["ids"], outputs, strict=True)))
     assert epoch(callback, ([*found(1, 2, 3, 4).values()], {"ids": [1, 2, 3, 4]}))["val/AP50"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_ground_truth_may_come_with_the_batches() -> None:
     """One of two objects is found, and something else on a third image, of which there was no annotation."""
     nothing = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, dtype=int)}
@@ -193,6 +197,7 @@ def test_ground_truth_may_come_with_the_batches() -> None:
         epoch(callback, (([nothing], [nothing]), None))
 
 
+@pytest.mark.slow
 def test_other_data_loaders_are_left_alone(truth: apf.Dataset) -> None:
     second: Any = AveragePrecisionCallback(truth, dataloader_idx=1)
     trainer = SimpleNamespace(sanity_checking=False, world_size=1)
@@ -202,12 +207,14 @@ def test_other_data_loaders_are_left_alone(truth: apf.Dataset) -> None:
     assert second.evaluation["AR100"] == 1
 
 
+@pytest.mark.slow
 def test_a_part_of_the_images_may_be_evaluated(truth: apf.Dataset) -> None:
     with pytest.warns(MissingResultsWarning, match="2 of 4 images were in no update"):
         assert epoch(AveragePrecisionCallback(truth), (found(1, 2), None))["val/AR100"] == 0.5
     assert epoch(AveragePrecisionCallback(truth, count_images="seen"), (found(1, 2), None))["val/AR100"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_truth", [True, False])
 def test_processes_exchange_what_they_have(with_truth: bool, truth: apf.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one has four images, the last of which pads its share."""
@@ -268,6 +275,7 @@ class Mine(AveragePrecisionCallback):
         self.names = names
 
 
+@pytest.mark.slow
 def test_it_is_copied_pickled_and_inherited_from(base: type, truth: apf.Dataset) -> None:
     mine = Mine(truth, ["a"])
     for other in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):

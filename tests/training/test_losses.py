@@ -150,6 +150,7 @@ def test_what_two_parts_of_an_item_cost_at_most() -> None:
     assert 1 / 2 - ap.value == pytest.approx([(3 - 8**0.5) / 2])
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(2, 12))
 def test_gradients_of_bins_against_differences(seed: int, n_intervals: int) -> None:
     similarity, relevant = between_centres(seed, -1, 1, n_intervals)
@@ -349,7 +350,7 @@ def test_torch_dtype_is_kept(dtype: str) -> None:
     assert similarity.grad.tolist() == pytest.approx([-0.4, 0.24, -7 / 75], rel=0.01)
 
 
-def test_torch_training_step_without_relevant_items_changes_nothing() -> None:
+def test_a_step_without_relevant_items_changes_nothing() -> None:
     torch = pytest.importorskip("torch")
     similarity = torch.zeros(2, 3, requires_grad=True)
     loss = ap_loss(similarity, torch.zeros(2, 3))

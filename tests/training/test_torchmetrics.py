@@ -144,7 +144,8 @@ def test_the_documented_example_has_its_documented_numbers() -> None:
     }  # fmt: skip
 
 
-def test_both_types_have_names_of_their_own_and_areas_of_the_masks() -> None:
+@pytest.mark.slow
+def test_both_types_have_their_names_and_areas_of_the_masks() -> None:
     pixels = np.zeros((1, 200, 200), dtype=bool)
     pixels[0, :100, :50] = True  # of a medium area, in a large box
     item = {"boxes": [[0.0, 0, 100, 100]], "labels": [1], "scores": [0.5], "masks": pixels}
@@ -165,6 +166,7 @@ def test_areas_that_are_given_decide() -> None:
     assert (computed["map_small"], computed["map_medium"], computed["map_large"]) == pytest.approx((1, 1, -1))
 
 
+@pytest.mark.slow
 def test_own_thresholds_levels_and_limits() -> None:
     metric = MeanAveragePrecision(
         iou_thresholds=[0.3, 0.5], rec_thresholds=[0.0, 0.5, 1.0], max_detection_thresholds=[300, 1, 5]
@@ -183,6 +185,7 @@ def test_boxes_of_another_format() -> None:
     assert metric.evaluation().detections.select("x", "y", "width", "height").rows() == [(10.0, 10.0, 20.0, 10.0)]
 
 
+@pytest.mark.slow
 def test_nothing_seen_is_minus_one_and_reset_forgets() -> None:
     metric = MeanAveragePrecision(class_metrics=True)
     for _ in range(2):
@@ -194,6 +197,7 @@ def test_nothing_seen_is_minus_one_and_reset_forgets() -> None:
         metric.reset()
 
 
+@pytest.mark.slow
 def test_updates_add_up_and_compute_changes_nothing() -> None:
     metric, whole = MeanAveragePrecision(), MeanAveragePrecision()
     other = ONE | {"labels": [4], "scores": [0.5]}
@@ -204,6 +208,7 @@ def test_updates_add_up_and_compute_changes_nothing() -> None:
     assert repr(metric.compute()) == repr(whole.compute())
 
 
+@pytest.mark.slow
 def test_a_failed_update_adds_nothing() -> None:
     metric = MeanAveragePrecision()
     metric.update([ONE], [ONE])
@@ -239,6 +244,7 @@ def test_bad_updates_are_errors() -> None:
         MeanAveragePrecision(iou_type="segm").update([ONE], [ONE])
 
 
+@pytest.mark.slow
 def test_a_call_gives_the_numbers_of_its_images_and_adds_them() -> None:
     missed = {**ONE, "boxes": [[200.0, 10, 230, 20]]}
     metric = MeanAveragePrecision()
@@ -250,6 +256,7 @@ def test_a_call_gives_the_numbers_of_its_images_and_adds_them() -> None:
     assert 0 < metric.compute()["map"] < 1
 
 
+@pytest.mark.slow
 def test_a_batch_alone_does_not_warn() -> None:
     metric = MeanAveragePrecision()
     none = {name: values[:0] for name, values in ONE.items()}

@@ -130,6 +130,7 @@ def ids(callback: AveragePrecisionCallback) -> list[Any]:
     return callback.evaluation.dataset.images["image_id"].to_list()
 
 
+@pytest.mark.slow
 def test_the_boxes_of_the_labels_are_the_ground_truth(folder: Path) -> None:
     callback, validator = AveragePrecisionCallback(), Validator(folder)
     callback.add_to(validator)
@@ -149,6 +150,7 @@ def test_the_boxes_of_the_labels_are_the_ground_truth(folder: Path) -> None:
     assert truth.categories["category_id", "name"].rows() == [(0, "car"), (1, "bus")]
 
 
+@pytest.mark.slow
 def test_the_ground_truth_may_be_a_file(folder: Path) -> None:
     callback, validator = AveragePrecisionCallback(folder / "data.yaml", "ultralytics", split="val"), Validator(folder)
     callback.add_to(validator)
@@ -156,6 +158,7 @@ def test_the_ground_truth_may_be_a_file(folder: Path) -> None:
     assert callback.evaluation is not None and callback.evaluation["AP75"] == 0.995
 
 
+@pytest.mark.slow
 def test_other_labels_are_another_ground_truth(folder: Path) -> None:
     callback, validator = AveragePrecisionCallback(), Validator(folder)
     callback.add_to(validator)
@@ -166,6 +169,7 @@ def test_other_labels_are_another_ground_truth(folder: Path) -> None:
     assert ids(callback) == ["000000", "000001"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save_json", [False, True])
 def test_the_validator_is_left_as_it_was(save_json: bool, folder: Path) -> None:
     """Between its batches, and with several callbacks."""
@@ -178,6 +182,7 @@ def test_the_validator_is_left_as_it_was(save_json: bool, folder: Path) -> None:
     assert [len(ids(callback)) for callback in both] == [3, 3]
 
 
+@pytest.mark.slow
 def test_loggers_get_the_numbers_of_the_epoch(folder: Path) -> None:
     """Ultralytics writes its metrics to results.csv first; an epoch without validation has those of the last one."""
     trainer = Validator(folder)
@@ -198,6 +203,7 @@ def test_loggers_get_the_numbers_of_the_epoch(folder: Path) -> None:
     trainer.run("on_fit_epoch_end")
 
 
+@pytest.mark.slow
 def test_nothing_found_is_evaluated(folder: Path) -> None:
     callback, validator = AveragePrecisionCallback(), Validator(folder)
     callback.add_to(validator)
@@ -235,6 +241,7 @@ def test_typos_are_errors_before_the_first_epoch(arguments: dict[str, Any], mess
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.slow
 def test_it_is_pickled_for_other_processes(folder: Path) -> None:
     callback, validator = pickle.loads(pickle.dumps(AveragePrecisionCallback())), Validator(folder)
     callback.add_to(validator)

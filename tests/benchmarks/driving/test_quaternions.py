@@ -27,7 +27,7 @@ def test_parts_that_are_not_finite_give_no_yaw(part: int, value: float) -> None:
     assert math.isnan(yaw_of(*(value if place == part else 0.5 for place in range(4))))
 
 
-def test_a_turn_about_another_axis_before_that_about_the_vertical() -> None:
+def test_a_turn_about_another_axis_before_the_vertical_one() -> None:
     """90 degrees about x leave the x axis where it is; 90 about the vertical turn it to y."""
     assert yaw_of(0.5, 0.5, 0.5, 0.5) == pytest.approx(math.pi / 2)
     assert yaw_of(math.sqrt(0.5), math.sqrt(0.5), 0, 0) == 0

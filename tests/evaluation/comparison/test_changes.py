@@ -63,6 +63,7 @@ def test_every_kind_of_change() -> None:
     assert_frame_equal(table, expected)
 
 
+@pytest.mark.slow
 def test_counts() -> None:
     a, b = found(*A), found(*B)
     counts = {"lost": 1, "won": 1, "fp_added": 1, "fp_removed": 1, "found": 1, "missed": 1, "fp_kept": 1}
@@ -74,6 +75,7 @@ def test_counts() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_another_threshold_and_score() -> None:
     a, b = found(*A), found(*B)
     at_75 = a.changes(b, 0.75)
@@ -83,7 +85,7 @@ def test_another_threshold_and_score() -> None:
     assert above["change"].to_list() == ["lost", "won", "found", "missed"]
 
 
-def test_false_positives_are_the_same_one_to_one_the_most_similar_first() -> None:
+def test_false_positives_are_paired_most_similar_first() -> None:
     """At 80 a has one; b has two that overlap it, of which the nearer one is the same, whatever the scores."""
     table = found((1, 1, 80, 0.5)).changes(found((1, 1, 82, 0.9), (1, 1, 81, 0.1), (1, 2, 80, 0.9)))
     wrong = table.filter(pl.col("annotation_id").is_null())
@@ -97,6 +99,7 @@ def test_pooled_categories() -> None:
     assert table["change"].to_list() == [*["missed"] * 4, "fp_kept"]
 
 
+@pytest.mark.slow
 def test_a_model_against_itself_and_boxes_without_area() -> None:
     detections = [{"image_id": 1, "category_id": 1, "bbox": [80, 0, 0, 0], "score": 0.5}]
     evaluation = apf.evaluate(truth(), detections)
@@ -106,6 +109,7 @@ def test_a_model_against_itself_and_boxes_without_area() -> None:
     assert [counts[name] for name in ("lost", "won", "fp_added", "fp_removed")] == [0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_sample() -> None:
     """DIAGNOSIS.md 7.3.9."""
     a, b = (apf.evaluate(STREET / "instances.json", STREET / f"model_{name}.json") for name in "ab")
@@ -113,6 +117,7 @@ def test_the_sample() -> None:
     assert [counts[name] for name in ("found", "lost", "won", "missed")] == [741, 406, 406, 813]
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter() -> None:
     a = found(*A)
     shuffled = [A[2], A[0], A[3], A[1]]
@@ -188,6 +193,7 @@ def check_sums(
     assert_frame_equal(there.rename(mirrored).select(back.columns), back)
 
 
+@pytest.mark.slow
 def test_shapes_are_compared_by_the_boxes_around_them() -> None:
     """Masks, and intervals of time: nothing is found, and the false positives are the same where they overlap enough."""
     square, other = [[0, 0, 10, 0, 10, 10, 0, 10]], [[0, 0, 10, 0, 10, 10, 0, 9]]

@@ -102,6 +102,7 @@ def test_what_differs(other: Callable[[], apf.Evaluation], message: str) -> None
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_earlier_version_of_a_protocol_lacks_subsets() -> None:
     people = [{"category_id": 1, "name": "pedestrian"}, {"category_id": 2, "name": "dog"}]
     heights = [row | {"vis_ratio": 1.0} for row in ANNOTATIONS]
@@ -125,11 +126,13 @@ def test_an_earlier_version_of_a_protocol_lacks_subsets() -> None:
         agree([new, other], ["new", "other"])
 
 
+@pytest.mark.slow
 def test_every_evaluation_is_compared_with_the_first() -> None:
     with pytest.raises(NotComparableError, match=r"^a and c differ in the ground truth"):
         agree([made(), made(), made(annotations=changed(width=11.0))], ["a", "b", "c"])
 
 
+@pytest.mark.slow
 def test_common_images() -> None:
     wide = made([*IMAGES, {"image_id": 7}])
     with pytest.warns(ImagesLeftOutWarning) as caught:
@@ -176,6 +179,7 @@ def test_the_sample_is_the_same_from_files_and_stored(tmp_path: Path) -> None:
         agree([evaluations[0], foggy[1]], ["a", "b"])
 
 
+@pytest.mark.slow
 def test_masks_are_compared() -> None:
     square = {"size": [20, 20], "counts": [0, 100, 300]}
     larger = {"size": [20, 20], "counts": [0, 120, 280]}

@@ -33,6 +33,7 @@ def test_draws_of_one_number_are_those_of_its_interval() -> None:
     assert np.quantile(draws["value"], [0.025, 0.975]).tolist() == [row["low"], row["high"]]
 
 
+@pytest.mark.slow
 def test_draws_of_a_difference() -> None:
     a, b = evaluated(*range(20)), evaluated(*range(10, 33))
     draws = a.draws(b, n_resamples=200, names=["old", "new"])
@@ -51,6 +52,7 @@ def test_a_number_without_annotations_is_null() -> None:
     assert draws.schema["estimate"] == pl.Float64
 
 
+@pytest.mark.slow
 def test_bad_options() -> None:
     with pytest.raises(ParameterError, match="AP55"):
         evaluated(1).draws(metric="AP55")

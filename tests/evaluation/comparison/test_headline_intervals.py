@@ -34,6 +34,7 @@ def rounded(table: pl.DataFrame, *columns: str) -> list[float]:
     return [round(value, 4) for value in table.select(columns).row(0)]
 
 
+@pytest.mark.slow
 def test_the_reference_values_of_the_sample(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """DIAGNOSIS.md 7.2, to the last digit: the generator and its use are the same."""
     of_a, of_b = (each.intervals(metrics="AP", method="bootstrap") for each in (a, b))
@@ -85,6 +86,7 @@ def test_a_model_against_itself(a: apf.Evaluation, method: str) -> None:
     assert with_interval.select("difference", "low", "high", "p", "share_better").unique().rows() == [(0, 0, 0, 1, 0.5)]
 
 
+@pytest.mark.slow
 def test_estimates_are_the_numbers_themselves(a: apf.Evaluation) -> None:
     table = a.intervals(n_resamples=10)
     np.testing.assert_allclose(table["estimate"], a.summary["value"], rtol=0, atol=1e-12)
@@ -98,6 +100,7 @@ def test_estimates_are_the_numbers_themselves(a: apf.Evaluation) -> None:
             np.testing.assert_allclose(found["estimate"], expected[metric], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "by",
     [
@@ -114,6 +117,7 @@ def test_slices_of_objects_and_named_ones(a: apf.Evaluation, by: Any) -> None:
     np.testing.assert_allclose(found["estimate"].fill_null(-1), expected["AP"].fill_null(-1), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_summary(three_frequencies: dict[str, Any]) -> None:
     """LVIS has numbers of rare, common and frequent categories."""
     found = [
@@ -143,6 +147,7 @@ def test_rows_threads_and_other_metrics_change_nothing(case: Case, random: Any) 
     assert_frame_equal(one, table.filter(metric="APm"), abs_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_other_models_change_no_number(a: apf.Evaluation, b: apf.Evaluation) -> None:
     third = a.where("weather <> 'nothing'")
     alone = a.compare(b, metrics="AP", n_resamples=90)
@@ -170,6 +175,7 @@ def test_each_model_has_its_numbers_whatever_its_place(a: apf.Evaluation, b: apf
             np.testing.assert_allclose(found[column].fill_null(-1), found["AP"].fill_null(-1), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_shares_of_a_mix(a: apf.Evaluation) -> None:
     """The mix that the images have anyway gives the plain number; all of one part gives that of its slice."""
     images = a.dataset.images
@@ -182,6 +188,7 @@ def test_the_shares_of_a_mix(a: apf.Evaluation) -> None:
     assert fog["estimate"][0] == pytest.approx(a.by("weather").filter(weather="fog")["AP"][0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_images_without_weight_are_no_units() -> None:
     """Ten images are at night, and four of these have annotations: too few for an interval of a mix of nights alone."""
     box = {"category_id": 1, "bbox": [0, 0, 20, 20]}
@@ -276,6 +283,7 @@ def test_what_is_not_an_evaluation_is_refused(a: apf.Evaluation) -> None:
         a.compare("model_b.json")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["category", "both"])
 def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, level: str) -> None:
     """The row of the mean is not one of the twelve that are corrected together."""
@@ -283,6 +291,7 @@ def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, l
         a.compare(b, level=level, metrics="AP50", n_resamples=100, method="bootstrap")
 
 
+@pytest.mark.slow
 def test_categories_without_p_are_no_comparisons(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(FewResamplesWarning, match="11 comparisons; set n_resamples to 440 or more"):
         a.where("weather = 'fog'").compare(
@@ -290,6 +299,7 @@ def test_categories_without_p_are_no_comparisons(a: apf.Evaluation, b: apf.Evalu
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["summary", "both"])
 def test_shifted_means_are_warned_of(a: apf.Evaluation, level: str) -> None:
     with pytest.warns(BiasWarning, match="the resamples of AP, AP75, AR1 are off"):
@@ -314,6 +324,7 @@ def test_both_levels_are_those_of_each(a: apf.Evaluation, b: apf.Evaluation, by:
     assert both["category_id"].to_list()[: means.height] == [None] * means.height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"by": "image_id"}, {"level": "category"}])
 def test_numbers_of_parts_have_no_slices(options: dict[str, Any]) -> None:
     ev = tiny("crowdpose")

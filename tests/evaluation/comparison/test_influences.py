@@ -37,6 +37,7 @@ def under(part: SlicedEvaluation, lines: list[Headline], weights: np.ndarray) ->
         line.metric: found[at] for at, line in enumerate(every)}, lines, part.protocol).items()}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", apf.PUBLISHED)
 def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Path) -> None:
@@ -70,6 +71,7 @@ def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Pat
         assert {"AP", "AP50"} <= compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [(), "weather", "supercategory", apf.bins("occlusion", [0, 0.3, 1])])
 @pytest.mark.parametrize("level", ["summary", "category"])
 def test_blocks_of_lists_change_nothing(a: apf.Evaluation, by: Any, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +83,7 @@ def test_blocks_of_lists_change_nothing(a: apf.Evaluation, by: Any, level: str, 
     assert_frame_equal(a.intervals(**options), whole, check_exact=False, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_several_evaluations_are_read_together(a: apf.Evaluation, b: apf.Evaluation) -> None:
     table = a.compare([b, a], names=["a", "b", "again"], metrics=["AP", "AR100"], level="both")
     for run, other in (("b", b), ("again", a)):
@@ -90,6 +93,7 @@ def test_several_evaluations_are_read_together(a: apf.Evaluation, b: apf.Evaluat
         assert_frame_equal(own.select(columns), alone.select(columns))
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_the_bootstrap(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """Within a tenth: plain, in strata, under weights, for a mix, and of videos."""
     images = a.dataset.images.with_columns(video=pl.col("image_id").rank("dense") // 3, worth=pl.col("image_id") % 4 + 1.0)
@@ -106,6 +110,7 @@ def test_standard_errors_are_those_of_the_bootstrap(a: apf.Evaluation, b: apf.Ev
         np.testing.assert_allclose(one["difference"], other["difference"], rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_standard_error_is_a_group_by(a: apf.Evaluation) -> None:
     """In SQL, by slice, by category, and of videos."""
     expected = dict(a.intervals().drop_nulls("se").select("metric", "se").rows())
@@ -119,6 +124,7 @@ def test_a_standard_error_is_a_group_by(a: apf.Evaluation) -> None:
     assert of_slices.filter(weather="clear")["se"][0] == pytest.approx(of_clear, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_influence_of_objects_and_categories(a: apf.Evaluation) -> None:
     slices = a.influence(["AP", "AR100"], by=apf.bins("occlusion", [0, 0.3, 1]))
     assert slices.columns == ["occlusion", "metric", "image_id", "influence"]
@@ -130,6 +136,7 @@ def test_influence_of_objects_and_categories(a: apf.Evaluation) -> None:
     np.testing.assert_allclose(whole["influence"], whole["influence_right"], rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
 def test_influences_of_few_images_are_no_intervals() -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -148,6 +155,7 @@ def test_a_number_without_annotations_has_no_influence() -> None:
     assert ev.intervals(metrics="APl").select("estimate", "se", "reason", "method").rows() == [(None, None, None, "influence")]
 
 
+@pytest.mark.slow
 def test_keys_of_objects_and_categories_together(a: apf.Evaluation) -> None:
     by = (apf.bins("occlusion", [0, 0.3, 1]), "name")
     table = a.by(*by, intervals=True, marginals=True)
@@ -157,12 +165,14 @@ def test_keys_of_objects_and_categories_together(a: apf.Evaluation) -> None:
     assert of_cars.select("AP", "AP_se").row(0) == pytest.approx(part.select("estimate", "se").row(0), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_strata_of_one_image_say_nothing(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(apf.exceptions.FewUnitsWarning, match="300 values of image_id have a single unit"):
         table = a.compare(b, metrics="AP", within="image_id")
     assert table.select("se", "p", "reason").rows() == [(None, None, "fewer than 2 units")]
 
 
+@pytest.mark.slow
 def test_equal_weights_of_any_size_change_nothing(a: apf.Evaluation) -> None:
     """Their sums are rounded, which must not move where an envelope is attained."""
     images = a.dataset.images.with_columns(third=pl.lit(1 / 3), tenth=pl.lit(0.1))
@@ -173,6 +183,7 @@ def test_equal_weights_of_any_size_change_nothing(a: apf.Evaluation) -> None:
         np.testing.assert_allclose(table["se"].drop_nulls(), plain["se"].drop_nulls(), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_parts_have_ranks_and_no_influence(three_frequencies: dict[str, Any]) -> None:
     models = [
         apf.evaluate(three_frequencies, [
@@ -194,6 +205,7 @@ def test_what_is_not_evaluated_has_no_influence(a: apf.Evaluation) -> None:
         ).influence(by="influence")
 
 
+@pytest.mark.slow
 def test_images_that_make_the_difference(a: apf.Evaluation, b: apf.Evaluation) -> None:
     table = a.compare(b, level="image", metrics=["AP", "AP75"])
     assert table["metric"].unique(maintain_order=True).to_list() == ["AP", "AP75"]
@@ -216,6 +228,7 @@ def test_images_that_make_the_difference(a: apf.Evaluation, b: apf.Evaluation) -
         a.compare([b, b], level="image")
 
 
+@pytest.mark.slow
 def test_numbers_without_a_derivative_are_resampled(tmp_path: Path) -> None:
     ev = next(evaluate for _, data, evaluate in cases("CITYPERSONS", tmp_path) if data == "generated")()
     with pytest.warns(apf.exceptions.ResampledWarning, match="LAMR.* resamples of the images, as there is no derivative"):
@@ -227,6 +240,7 @@ def test_numbers_without_a_derivative_are_resampled(tmp_path: Path) -> None:
     assert ev.sql("SELECT * FROM influence").columns == ["metric", "image_id", "influence"]
 
 
+@pytest.mark.slow
 def test_slices_with_intervals(a: apf.Evaluation) -> None:
     table = a.by("weather", intervals=True, marginals=True)
     plain = a.by("weather", marginals=True)
@@ -240,7 +254,8 @@ def test_slices_with_intervals(a: apf.Evaluation) -> None:
         a.by("weather", unit="city")
 
 
-def test_nothing_that_reads_the_summary_computes_a_standard_error(
+@pytest.mark.slow
+def test_reading_the_summary_computes_no_standard_error(
     a: apf.Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:

@@ -15,6 +15,7 @@ def ev() -> apf.Evaluation:
     return apf.evaluate("data/street/instances.json", "data/street/model_a.json")
 
 
+@pytest.mark.slow
 def test_numbers_of_draws(ev: apf.Evaluation) -> None:
     drawn = sample([ev, ev], Sampling(metrics=["AP50", "ARs"], by="weather", n_resamples=40, method="bootstrap"))
     assert [each.metric for each in drawn] == ["AP50", "ARs"]

@@ -83,7 +83,7 @@ def test_the_bins_by_hand() -> None:
     assert [end for row in ends for end in row] == pytest.approx([0, 0.7935, 0.0945, 0.9055, 0.2065, 1], abs=5e-5)
 
 
-def test_quantiles_share_the_detections_out_and_equal_edges_are_one() -> None:
+def test_quantiles_share_detections_and_equal_edges_are_one() -> None:
     table = BY_HAND.reliability(0.5, n_bins=2, bins="quantile")
     assert table.select("score_from", "score_to", "n").rows() == [(0.35, 0.85, 1), (0.85, 0.95, 3)]
     table = BY_HAND.reliability(0.5, n_bins=4, bins="quantile")
@@ -154,6 +154,7 @@ def test_intervals_are_those_of_copied_images() -> None:
     assert_frame_equal(table.select(ev.calibration().columns), ev.calibration())
 
 
+@pytest.mark.slow
 def test_intervals_of_categories() -> None:
     ev = street("b")
     table = ev.calibration(level="category", n_resamples=50)
@@ -182,6 +183,7 @@ def scene_of_three() -> apf.Evaluation:
         return apf.evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
 
 
+@pytest.mark.slow
 def test_categories_with_the_same_bins() -> None:
     ev = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     table, whole = ev.calibration(level="category"), ev.calibration()
@@ -194,6 +196,7 @@ def test_categories_with_the_same_bins() -> None:
     assert one.row(0)[-6:] == pytest.approx(table.filter(pl.col("name") == "car").row(0)[-6:], abs=1e-15)
 
 
+@pytest.mark.slow
 def test_without_counted_detections_all_is_null() -> None:
     for ev in (evaluated([], [(1, [0, 0, 9, 9])]), evaluated([(1, [0, 0, 9, 9], 0.5)], [(1, [0, 0, 9, 9])])):
         for options in ({"min_score": 0.9}, {"min_score": 0.9, "bins": "quantile"}):
@@ -204,6 +207,7 @@ def test_without_counted_detections_all_is_null() -> None:
         assert ev.reliability(min_score=0.9, bins="quantile").is_empty()
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_no_mean_of_categories() -> None:
     ev = evaluated([(2, [0, 0, 9, 9], 0.75)], [(1, [0, 0, 9, 9])], agnostic=True)
     assert ev.calibration().select("average", "n", "ece").rows() == [("detections", 1, 0.25), ("categories", 1, None)]
@@ -213,6 +217,7 @@ def test_pooled_categories_have_no_mean_of_categories() -> None:
     assert ev.sql("SELECT category_id, n, ece FROM calibration").rows() == [(None, 1, 0.25)]
 
 
+@pytest.mark.slow
 def test_a_cut_is_the_evaluation_without_the_others() -> None:
     """With matching by similarity, .2 has the annotation; without it, .9 has."""
     ev = evaluated([(1, [4, 0, 10, 10], 0.9), (1, [0, 0, 10, 10], 0.2)], [(1, [0, 0, 10, 10])], matching="similarity",
@@ -239,6 +244,7 @@ def test_the_counts_are_those_of_the_other_tables(family: str, data: st.DataObje
         assert found["brier"] <= found["mae"] + 1e-12
 
 
+@pytest.mark.slow
 @half_as_often
 @given(scenes("boxes", ties=False), st.randoms())
 def test_the_order_of_rows_changes_nothing(scene: Any, random: Any) -> None:

@@ -71,6 +71,7 @@ def test_by_hand(annotations: list[Box], found: list[Any], expected: dict[Any, i
     assert cells(evaluated(annotations, found).confusion(0.5)) == expected
 
 
+@pytest.mark.slow
 def test_the_table_and_the_rows_behind_it() -> None:
     ev = evaluated([(1, A), (1, B), (2, [100, 0, 9, 9])], [(1, A, 0.9), (3, [51, 50, 10, 10], 0.8), (3, [70, 0, 9, 9], 0.4)])
     at = {"area_range": "all", "iou_threshold": 0.5, "min_score": None}
@@ -95,6 +96,7 @@ def test_the_table_and_the_rows_behind_it() -> None:
     assert cells(ev.confusion(min_score=0.5)) == {(1, 1): 1, (1, 3): 1, (2, None): 1}
 
 
+@pytest.mark.slow
 def test_scores_to_cut_at() -> None:
     """cat .9 is right and .3 wrong; dog has no annotation; car is right at .2."""
     ev = evaluated([(1, A), (3, B)], [(1, A, 0.9), (1, [80, 0, 9, 9], 0.3), (2, A, 0.8), (3, B, 0.2)])
@@ -104,6 +106,7 @@ def test_scores_to_cut_at() -> None:
     assert cells(ev.confusion(min_score={"cat": 0.3, "dog": 1, 3: 0.5})) == {(1, 1): 1, (3, None): 1, (None, 1): 1}
 
 
+@pytest.mark.slow
 def test_scores_chosen_on_other_data() -> None:
     ev = evaluated([(1, A), (3, B)], [(1, A, 0.9), (1, [80, 0, 9, 9], 0.3), (2, A, 0.8), (3, B, 0.2)])
     other = evaluated([(1, A), (3, B)], [(1, A, 0.5), (3, B, 0.4)])
@@ -115,6 +118,7 @@ def test_scores_chosen_on_other_data() -> None:
         ev.confusion(min_score=table.clear())
 
 
+@pytest.mark.slow
 def test_a_cut_detection_may_free_what_it_took() -> None:
     """With matching by similarity, .2 has the annotation; without it, .9 has."""
     ev = evaluated([(1, A)], [(1, [4, 0, 10, 10], 0.9), (1, A, 0.2)], matching="similarity", iou_thresholds=[0.4])
@@ -123,6 +127,7 @@ def test_a_cut_detection_may_free_what_it_took() -> None:
     assert ev.confusion_pairs(0.4, min_score=0.5)["detection_id"].to_list() == [1]
 
 
+@pytest.mark.slow
 def test_categories_with_other_keypoints_are_not_compared() -> None:
     points = [value for k in range(17) for value in (k, 2 * k, 2)]
     truth = {
@@ -137,6 +142,7 @@ def test_categories_with_other_keypoints_are_not_compared() -> None:
         assert cells(ev.confusion()) == {(1, None): 1, (None, 2): 1}
 
 
+@pytest.mark.slow
 def test_a_similarity_of_ones_own() -> None:
     everything = apf.similarity.UserSimilarity(lambda pairs: pairs["x"] * 0 + 1, "everything")
     ev = evaluated([(1, A), (1, B)], [(2, [900, 0, 9, 9], 0.9)], similarity=everything)
@@ -145,6 +151,7 @@ def test_a_similarity_of_ones_own() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_categories_above_each_other_are_not_mistaken() -> None:
     """Image 1: an animal found on a cat and a car on a cat. The copy of the cat as an animal is nobody's."""
     categories = [{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1]}, {"id": 3, "name": "car"}]
@@ -163,6 +170,7 @@ def test_categories_above_each_other_are_not_mistaken() -> None:
     assert cells(table) == {(2, 3): 1, (1, None): 2, (None, 2): 1, (None, 3): 1}
 
 
+@pytest.mark.slow
 def test_the_sample() -> None:
     names = [("sign", "light", 3), ("car", "van", 3), ("van", "car", 2), ("pedestrian", "rider", 2)]
     expected = {
@@ -220,6 +228,7 @@ def overlap(a: dict[str, Any], b: dict[str, Any]) -> float:
     return float(wide * high / (a["width"] * a["height"] + b["width"] * b["height"] - wide * high))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(scenes("boxes"))
 def test_the_rule_as_a_plain_loop(scene: Any) -> None:
@@ -244,6 +253,7 @@ def test_the_rule_as_a_plain_loop(scene: Any) -> None:
     assert set(ev.confusion_pairs(0.3).select("detection_id", "annotation_id").rows()) == expected
 
 
+@pytest.mark.slow
 @half_as_often
 @pytest.mark.parametrize("family", ["boxes", "open images"])
 @given(data=st.data())
@@ -266,6 +276,7 @@ def test_the_rows_are_those_that_the_cells_count(family: str, data: st.DataObjec
         assert (known["image_id"] == known["image_id_known"]).all() and (known[column] == known["category_id"]).all()
 
 
+@pytest.mark.slow
 @half_as_often
 @given(scenes("boxes", ties=False), st.randoms())
 def test_the_order_of_rows_changes_nothing(scene: Any, random: Any) -> None:
@@ -281,6 +292,7 @@ def test_ids_may_be_texts_and_names_may_be_missing() -> None:
     assert table.select("true_category_id", "true_name", "found_category_id", "n").rows() == [("a<b>", None, "c", 1)]
 
 
+@pytest.mark.slow
 def test_a_subset_has_its_own_matrix() -> None:
     ev = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     part = ev.where("category_id <= 4")
@@ -317,6 +329,7 @@ def test_bad_input(name: str) -> None:
         ev.confusion_pairs(**options)
 
 
+@pytest.mark.slow
 def test_no_threshold_is_the_lowest() -> None:
     ev = evaluated([(1, A)], [(2, A, 0.5)], iou_thresholds=[0.6, 0.75])
     for table in (ev.confusion, ev.calibration, ev.reliability, ev.error_impact, ev.label_errors):
@@ -324,6 +337,7 @@ def test_no_threshold_is_the_lowest() -> None:
     assert ev.confusion(None)["iou_threshold"].to_list() == [0.6]
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_none() -> None:
     for options in ({"agnostic": True}, {"protocol": "proposals", "iou_thresholds": [0.5]}):
         with pytest.raises(ParameterError, match="the categories are pooled, so none can be mistaken for another"):

@@ -46,6 +46,7 @@ def verify(ev: apf.Evaluation, scores: Sequence[float], iou_threshold: float | N
         assert_frame_equal(counts, ev.confusion(iou_threshold, min_score=score).select(*CELL, "n"))
 
 
+@pytest.mark.slow
 def test_by_hand() -> None:
     """A cat and a dog at nearly one place; a car at .9 and .6, and the cat itself at .3.
 
@@ -62,6 +63,7 @@ def test_by_hand() -> None:
     verify(ev, [0.2, 0.3, 0.4, 0.6, 0.8, 0.95])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("annotations", "found"),
     [
@@ -77,12 +79,14 @@ def test_few_rows(annotations: list[Any], found: list[Any]) -> None:
     assert confusion_ranges(ev, None, pl.Series([0.2, inf])).equals(confusion_ranges(ev, 0.5, [0.2, inf]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", "ab")
 def test_the_sample(model: str) -> None:
     ev = apf.evaluate(STREET / "instances.json", STREET / f"model_{model}.json")
     verify(ev, [position / 12 for position in range(13)])
 
 
+@pytest.mark.slow
 @half_as_often
 @pytest.mark.parametrize("family", FAMILIES)
 @given(
@@ -96,6 +100,7 @@ def test_every_position_is_the_matrix_at_its_score(
     verify(ev, sorted(scores), threshold)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4)), max_size=6),
@@ -110,6 +115,7 @@ def test_many_candidates_for_each(annotations: list[tuple[int, int]], found: lis
     verify(ev, [score / 20 for score in range(1, 20)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", OF_LISTS)
 def test_every_matcher(matching: str) -> None:
     found = [(1, [4, 0, 10, 10], 0.9), (1, A, 0.2), (2, A, 0.8), (2, MOVED, 0.5), (3, B, 0.4)]

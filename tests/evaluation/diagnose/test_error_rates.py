@@ -34,6 +34,7 @@ def test_lrp_by_hand() -> None:
     assert (row["olrp"], row["lrp_loc"], row["lrp_fn"]) == pytest.approx((0.733333, 0.1, 2 / 3), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_lrp_of_the_sample(street: tuple[str, apf.Evaluation]) -> None:
     model, evaluation = street
     table = evaluation.lrp(0.5)
@@ -60,6 +61,7 @@ def test_means_are_over_the_categories_that_have_a_value() -> None:
     assert value(table, "n_annotations", None) == 4
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_one_row() -> None:
     evaluation = evaluate([*EXPECTED, (1, 2, 50)], FOUND, agnostic=True)
     for table in (evaluation.lrp(), evaluation.miss_rates(), evaluation.froc()):
@@ -71,6 +73,7 @@ def test_pooled_categories_have_one_row() -> None:
 FOUR = [*EXPECTED, (1, 1, 200)]
 
 
+@pytest.mark.slow
 def test_miss_rates_and_froc_by_hand() -> None:
     evaluation = evaluate(FOUR, FOUND)
     assert value(evaluation.miss_rates(0.5), "lamr") == pytest.approx(0.685378, abs=1e-6)
@@ -99,6 +102,7 @@ def test_a_perfect_detector_misses_almost_nothing() -> None:
     assert value(perfect.froc(), "cpm") == 1
 
 
+@pytest.mark.slow
 def test_lines_and_steps_differ_inside_a_group_of_equal_scores() -> None:
     """Two images: one score that is twice right and once wrong. The line rises from (0, 0) to (.5, 1)."""
     evaluation = evaluate([(1, 1, 0), (2, 1, 0)], [(1, 1, 0, 10, 0.9), (1, 1, 500, 10, 0.9), (2, 1, 0, 10, 0.9)])
@@ -118,6 +122,7 @@ def test_categories_without_detections_and_without_annotations() -> None:
     assert points.select("category_id", "score_threshold", "recall").rows() == [(1, None, 0.0), (2, 0.9, None)]
 
 
+@pytest.mark.slow
 def test_values_of_the_sample(street: tuple[str, apf.Evaluation]) -> None:
     model, evaluation = street
     for name, table in (("lamr", evaluation.miss_rates(0.5)), ("cpm", evaluation.froc(0.5))):
@@ -162,6 +167,7 @@ def test_tables_of_sql_are_those_of_the_lowest_threshold() -> None:
         assert pooled.sql(f"SELECT count(*) FROM {name}").item() == 1
 
 
+@pytest.mark.slow
 def test_tables_are_stored_on_request(tmp_path: Path) -> None:
     evaluation = evaluate(FOUR, FOUND)
     evaluation.write_parquet(tmp_path / "run", tables=["lrp", "froc"])

@@ -70,6 +70,7 @@ EXAMPLES: dict[str, tuple[Any, Any, dict[str, int], float, dict[str, float]]] = 
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_worked_examples(name: str) -> None:
     annotations, detections, counts, ap, rises = EXAMPLES[name]
@@ -83,6 +84,7 @@ def test_worked_examples(name: str) -> None:
     assert {k: n for k, n in counts.items() if k not in ("fp", "fn")} == dict(rows["error"].value_counts().rows())
 
 
+@pytest.mark.slow
 def test_the_rows_of_an_example() -> None:
     table = apf.evaluate(*EXAMPLES["T8"][:2]).sql("FROM errors")
     nothing = dict.fromkeys(["same", "other"])
@@ -105,6 +107,7 @@ def test_the_rows_of_an_example() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_between_equal_annotations_the_first_of_the_input_wins() -> None:
     rows = [{"id": key, "image_id": 1, "category_id": 1, "bbox": A} for key in (7, 3)]
     table = apf.evaluate(truth() | {"annotations": rows}, found((1, [4, 0, 10, 10], 0.9), (2, A, 0.8))).errors()
@@ -144,6 +147,7 @@ WITH_CROWDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", "ab")
 @pytest.mark.parametrize("crowds", [False, True])
 def test_reference_values(model: str, *, crowds: bool) -> None:
@@ -172,6 +176,7 @@ TIDECV = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", "ab")
 def test_reference_values_of_tidecv(model: str) -> None:
     annotations, detections = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / f"model_{model}.json")
@@ -224,7 +229,8 @@ def _condition(name: str, value: Any) -> Any:
     return (pl.col(name) < 0.5) if value.startswith("[0, 0.5") else (pl.col(name) >= 0.5)
 
 
-def test_a_key_of_the_categories_averages_over_those_of_the_slice(street: apf.Evaluation) -> None:
+@pytest.mark.slow
+def test_a_key_of_categories_averages_over_those_of_a_slice(street: apf.Evaluation) -> None:
     by_name = street.error_impact(by="name")
     whole = street.error_impact().drop_nulls("name")
     columns = ["name", "error", "n", "ap", "delta_ap"]
@@ -244,6 +250,7 @@ def test_keys_of_images_and_categories_at_once(street: apf.Evaluation) -> None:
         assert rows.select(columns).equals(of_part.select(columns).sort("name", "error"))
 
 
+@pytest.mark.slow
 def test_categories_without_positives_count_and_have_no_impact() -> None:
     impact = apf.evaluate(truth((1, A)), found((1, A, 0.9), (3, C, 0.8))).error_impact()
     rows = impact.filter(category_id=3, error="bkg").select("name", "n", "ap", "delta_ap").rows()
@@ -253,6 +260,7 @@ def test_categories_without_positives_count_and_have_no_impact() -> None:
     assert nothing.filter(error="bkg")["n"].item() == 1
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_one_impact_and_no_confusion() -> None:
     evaluation = apf.evaluate(truth((1, A), (2, B)), found((2, A, 0.9), (2, [4, 50, 10, 10], 0.8)), agnostic=True)
     assert evaluation.errors()["error"].to_list() == ["bkg", "miss"]
@@ -262,6 +270,7 @@ def test_pooled_categories_have_one_impact_and_no_confusion() -> None:
         evaluation.error_impact(by="name")
 
 
+@pytest.mark.slow
 def test_ids_that_are_strings() -> None:
     annotations = pl.DataFrame({"annotation_id": ["a"], "image_id": ["i"], "category_id": ["cat"]} | box_columns(A))
     dataset = apf.Dataset({"image_id": ["i"]}, {"category_id": ["cat", "dog"]}, annotations)
@@ -274,6 +283,7 @@ def test_ids_that_are_strings() -> None:
     assert evaluation.sql("FROM errors").select(ids).rows() == [("i", "dog", "d", "a", "cat")]
 
 
+@pytest.mark.slow
 def test_names_stand_behind_ids() -> None:
     truth = {
         "images": [{"id": 7, "file_name": "x.jpg"}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
@@ -313,7 +323,8 @@ def test_tables_in_sql_and_stored_sets(street: apf.Evaluation, tmp_path: Path) -
     assert street.errors().height
 
 
-def test_a_larger_background_threshold_makes_more_of_the_errors_background(street: apf.Evaluation) -> None:
+@pytest.mark.slow
+def test_a_larger_background_threshold_makes_more_background(street: apf.Evaluation) -> None:
     counts = [street.errors(background=background).filter(error="bkg").height for background in (0, 0.1, 0.3, 0.49)]
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]

@@ -114,6 +114,7 @@ def in_shards(folder: Path) -> apf.Evaluation:
     return apf.evaluate_shards(folder / "shards")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")
 @pytest.mark.parametrize("evaluate", [in_memory, as_frame, as_coco_file, as_parquet, in_updates, in_shards])
 def test_however_results_come(evaluate: Callable[[Path], apf.Evaluation], tmp_path: Path) -> None:
@@ -129,12 +130,14 @@ def test_however_results_come(evaluate: Callable[[Path], apf.Evaluation], tmp_pa
     assert found[0].summary["value"][0] == pytest.approx(0.160, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_all_scores_and_parts_of_the_images_cause_no_warning() -> None:
     assert warned(lambda: apf.evaluate(TRUTH, FULL)) == []
     half = apf.evaluate(TRUTH, HALF)
     assert warned(lambda: half.where(pl.col("weather") == "fog")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", [1, 0.25])
 def test_equal_scores_are_said_as_such(score: float) -> None:
     """By `evaluate` and `check` in the same words; neither asks about a threshold."""
@@ -147,6 +150,7 @@ def test_equal_scores_are_said_as_such(score: float) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_check_names_it() -> None:
     findings = apf.check(TRUTH, HALF).filter(pl.col("check") == "filtered_results")
     assert findings.select("severity", "table", "n_rows", "problem").rows() == [
@@ -155,6 +159,7 @@ def test_check_names_it() -> None:
     assert apf.check(TRUTH, FULL).filter(pl.col("check") == "filtered_results").is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("results", "said"), [(HALF, SAID), ([], "so everything is missed (2,400 annotations)")])
 def test_the_report_says_it_even_after_a_terminal_did(results: list[Any], said: str, tmp_path: Path) -> None:
     evaluation = apf.evaluate(TRUTH, results)

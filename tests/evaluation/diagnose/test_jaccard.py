@@ -20,6 +20,7 @@ def test_panoptic_results_have_no_scores(tmp_path: Path) -> None:
         evaluation.jaccard_index()
 
 
+@pytest.mark.slow
 def test_masks_that_are_boxes_have_the_index_of_boxes() -> None:
     """Some lie inside a crowd, others beside it."""
     images = [{"id": k, "width": 60, "height": 60} for k in (1, 2)]

@@ -23,6 +23,7 @@ CROWD = ((1, [0, 0, 60, 60]),)
 COLUMNS = ["kind", "detection_id", "annotation_id", "category_id", "proposed_category_id"]
 
 
+@pytest.mark.slow
 def test_the_worked_example() -> None:
     evaluation = apf.evaluate(truth((1, A), (1, B)), found((2, A, 0.9), (1, C, 0.8), (1, NEAR_B, 0.7)))
     assert evaluation.sql("FROM label_errors").drop("image_id").rows(named=True) == [
@@ -41,6 +42,7 @@ def test_the_worked_example() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "counts"), [("a", {"missing": 27, "wrong_class": 2}), ("b", {"missing": 13})])
 def test_reference_values(model: str, counts: dict[str, int]) -> None:
     table = apf.evaluate(STREET / "instances.json", STREET / f"model_{model}.json").label_errors()
@@ -94,6 +96,7 @@ def test_both_of_two_missed_annotations_are_duplicates() -> None:
     assert table.select(columns).rows() == [("duplicate", 1, 2, 0.9, 0.9), ("duplicate", 2, 1, 0.9, 0.9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [LimitPerImage(), RankInImage(), RankInImage(by="row")])
 def test_duplicates_are_found_whatever_max_detections_counts(rule: Rule) -> None:
     protocol = apf.Protocol("MINE", "", rules=(rule, *STANDARD_RULES), max_detections=1)
@@ -101,6 +104,7 @@ def test_duplicates_are_found_whatever_max_detections_counts(rule: Rule) -> None
     assert table.select(COLUMNS).rows() == [("duplicate", None, 2, 2, None)]
 
 
+@pytest.mark.slow
 def test_precision_chooses_the_lowest_score_that_has_it() -> None:
     # of category 1: true at .9 and .7, false at .8 and .6; of category 2: all false
     far = [[300, 20 * k, 10, 10] for k in range(3)]

@@ -63,6 +63,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("detections", "message"), CASES.values(), ids=CASES)
 def test_nothing_matches(detections: pl.DataFrame, message: str) -> None:
     assert warnings_of(detections) == [message + CHECK]
@@ -116,6 +117,7 @@ def test_a_subset_without_matches_causes_no_warning() -> None:
     assert evaluation.where(pl.col("image_id") == 1).summary["value"][0] == 0
 
 
+@pytest.mark.slow
 def test_an_evaluator_warns_too() -> None:
     evaluator = apf.Evaluator(TRUTH)
     evaluator.update(found(x=pl.col("x") + 1000))
@@ -123,7 +125,7 @@ def test_an_evaluator_warns_too() -> None:
         assert evaluator.compute().summary["value"][0] == 0
 
 
-def test_unknown_ids_are_told_with_their_share_and_those_of_both_sides() -> None:
+def test_unknown_ids_are_told_with_their_share() -> None:
     some = found(category_id=pl.when(pl.col("x") > 200).then(90).otherwise("category_id"))
     with pytest.warns(UnknownCategoryWarning) as caught:
         apf.evaluate(TRUTH, some)

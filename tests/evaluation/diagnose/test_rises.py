@@ -85,6 +85,7 @@ def test_errors_follow_from_one_more_copy() -> None:
         assert np.median(np.abs(got[known] - wanted[known])) < 1e-3
 
 
+@pytest.mark.slow
 def test_the_other_columns_stay(a: apf.Evaluation) -> None:
     table, plain = a.error_impact(intervals=True), a.error_impact()
     assert_frame_equal(table.drop("low", "high", "se"), plain)
@@ -114,6 +115,7 @@ def test_options_that_cannot_be(a: apf.Evaluation) -> None:
         a.error_impact(unit="city")
 
 
+@pytest.mark.slow
 def test_units_and_strata(a: apf.Evaluation) -> None:
     """Images of a unit count together; differences between strata do not count. The rises stay."""
     plain, united, stratified = (
@@ -125,6 +127,7 @@ def test_units_and_strata(a: apf.Evaluation) -> None:
     np.testing.assert_allclose(stratified["se"].head(8), plain["se"].head(8), rtol=0.1)
 
 
+@pytest.mark.slow
 def test_without_a_derivative_there_are_no_intervals() -> None:
     table = apf.evaluate("data/street/instances.json", "data/street/model_a.json", "voc2007").error_impact(intervals=True)
     assert table["delta_ap"].count() > 0

@@ -44,6 +44,7 @@ def warned(detections: pl.DataFrame, protocol: apf.Protocol = apf.COCO, **option
     return [(warning.category, str(warning.message)) for warning in caught]
 
 
+@pytest.mark.slow
 def test_a_low_ap_is_said_once() -> None:
     expected = (
         "AP at IoU 0.5 is 0.0000, with 40 detections and 40 annotations: that can hardly be right for a trained model; "
@@ -55,6 +56,7 @@ def test_a_low_ap_is_said_once() -> None:
     assert warned(found(x=pl.col("x") + 6), apf.PROPOSALS)[0][1].startswith("recall at IoU 0.5 is 0.0000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "words"), [(1, "1 too large"), (-1, "1 too small")])
 def test_ids_that_are_shifted_are_named(shift: int, words: str) -> None:
     truth = TRUTH.part(TRUTH.images, TRUTH.annotations.filter(pl.col("category_id") == 1))
@@ -70,6 +72,7 @@ def test_ids_that_are_shifted_are_named(shift: int, words: str) -> None:
         _ = apf.evaluate(truth, elsewhere).summary
 
 
+@pytest.mark.slow
 def test_categories_without_detections_are_named() -> None:
     expected = (
         "1 of 2 annotated categories has no detections: 'dog'; AP counts them as 0; if the model does not know them, name the "
@@ -80,6 +83,7 @@ def test_categories_without_detections_are_named() -> None:
     assert warned(found().filter(pl.col("category_id") == 0), agnostic=True) == []
 
 
+@pytest.mark.slow
 def test_a_rare_category_among_many_annotations_is_not_named() -> None:
     n = 1000
     annotations = {"image_id": [1] * n, "category_id": [0] * (n - 9) + [1] * 9, "x": [5 * k for k in range(n)],
@@ -94,7 +98,8 @@ def test_a_rare_category_among_many_annotations_is_not_named() -> None:
             _ = apf.evaluate(apf.Dataset({"image_id": [1]}, TRUTH.categories, more), detections, max_detections=limits).summary
 
 
-def test_a_category_of_few_annotations_may_be_missed_in_a_small_set() -> None:
+@pytest.mark.slow
+def test_a_rare_category_may_be_missed_in_a_small_set() -> None:
     for n, is_said in ((4, False), (5, True)):
         few = TRUTH.part(TRUTH.images, TRUTH.annotations.filter((pl.col("category_id") == 0) | (pl.col("image_id") <= 2 * n)))
         with warnings.catch_warnings(record=True, action="always") as caught:
@@ -113,6 +118,7 @@ def test_silent(detections: pl.DataFrame, options: dict[str, Any]) -> None:
     assert warned(detections, **options) == []
 
 
+@pytest.mark.slow
 def test_an_empty_list_of_results_is_said() -> None:
     expected = "there are no detections, so everything is missed (40 annotations); check that this is the right file of results"
     assert warned(found(0)) == [(NoDetectionsWarning, expected)]
@@ -121,7 +127,8 @@ def test_an_empty_list_of_results_is_said() -> None:
     assert [category for category, _ in warned(found(category_id=9))] == [MostlyUnknownCategoriesWarning]  # said by that one
 
 
-def test_detections_that_are_left_out_are_counted_and_those_that_are_unknown_are_not() -> None:
+@pytest.mark.slow
+def test_left_out_detections_are_counted_unknown_ones_are_not() -> None:
     left = "no detection is left of 20, so everything is missed (20 annotations): they are of other categories, or left out by "
     dogs = warned(found(category_id=1).head(20), categories=["cat"])
     assert dogs == [(NoDetectionsWarning, f"{left}the rules of COCO")]
@@ -138,6 +145,7 @@ def test_a_category_is_missed_where_there_are_few_detections() -> None:
     assert warned(some.head(1), categories=["cat"]) == []  # a bad model, perhaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unknown", "expected"),
     [(range(40), MostlyUnknownCategoriesWarning), (range(35), MostlyUnknownCategoriesWarning),

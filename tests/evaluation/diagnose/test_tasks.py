@@ -71,6 +71,7 @@ def test_the_worked_example() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "images"),
     [
@@ -88,6 +89,7 @@ def test_any_selection(rows: Any, images: list[int], tmp_path: Path) -> None:
     assert apf.read_dataset(tmp_path / "tasks.json").images["image_id"].to_list() == images
 
 
+@pytest.mark.slow
 def test_rows_of_other_tables_mark_their_annotations(tmp_path: Path) -> None:
     evaluation = street()
     misses = evaluation.errors().filter(error="miss").head(7)
@@ -100,6 +102,7 @@ def test_rows_of_other_tables_mark_their_annotations(tmp_path: Path) -> None:
     assert set(task_dataset(found, [evaluation]).annotations["doubt"].drop_nulls()) == {"fn"}
 
 
+@pytest.mark.slow
 def test_one_detection_for_each_missing_object() -> None:
     evaluations = [street("a"), street("b")]
     parts = [each.label_errors().with_columns(run=pl.lit(name)) for each, name in zip(evaluations, "ab", strict=True)]
@@ -113,6 +116,7 @@ def test_one_detection_for_each_missing_object() -> None:
     assert runs["a"] + runs["b"] == added.height
 
 
+@pytest.mark.slow
 def test_two_models_that_agree_add_one_box(tmp_path: Path) -> None:
     evaluation = tiny()
     for name in ("a", "b"):
@@ -126,6 +130,7 @@ def test_two_models_that_agree_add_one_box(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_table_like_any_other(tmp_path: Path) -> None:
     errors = street().label_errors()
     assert_frame_equal(errors, pl.DataFrame(errors))
@@ -209,6 +214,7 @@ def edit_label_studio(path: Path, label: str, wrong: str, new: Box) -> None:
     path.write_text(json.dumps(tasks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_", "name", "edit"),
     [
@@ -235,6 +241,7 @@ def test_export_correct_evaluate(format_: str, name: str, edit: Edit, tmp_path: 
     assert again.label_errors().is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["coco", "cvat", "label_studio"])
 def test_missing_objects_are_all_that_changes(format_: str, tmp_path: Path) -> None:
     evaluation = street()
@@ -275,6 +282,7 @@ def test_nothing_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "tasks.xml").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_subsets_of_images_come_back(tmp_path: Path) -> None:
     truth = STREET / "instances.json"
     fog = street().where("weather = 'fog'")
@@ -306,6 +314,7 @@ SAMPLES = [  # ground truth, results, the protocol, and why its tasks are refuse
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("truth", "found", "protocol", "refused"), SAMPLES)
 def test_no_label_is_lost_or_invented(truth: str, found: str, protocol: str, refused: str, tmp_path: Path) -> None:
@@ -324,6 +333,7 @@ def test_no_label_is_lost_or_invented(truth: str, found: str, protocol: str, ref
         assert_frame_equal(again.annotations.sort("annotation_id"), whole.annotations.sort("annotation_id"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "where", "why"),
     [
@@ -342,6 +352,7 @@ def test_parts_of_the_ground_truth_are_refused(options: Any, where: str | None, 
             each.label_errors().write(tmp_path / "tasks.xml")
 
 
+@pytest.mark.slow
 def test_rows_left_out_as_invalid_are_not_lost(tmp_path: Path) -> None:
     box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [{"id": 1} | box, {"id": 2} | box]}
@@ -366,6 +377,7 @@ def test_updates_know_what_the_rules_changed(tmp_path: Path) -> None:
         updates.compute().write_tasks([], tmp_path / "tasks.xml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [None, "area > 5000"])
 def test_what_was_stored_before_may_have_lost_labels(where: str | None, tmp_path: Path) -> None:
     evaluation = street() if where is None else street().where(where)

@@ -65,7 +65,8 @@ def test_slices_of_each_card(
     assert lists(found, cards) == [cls, bkg, miss]
 
 
-def test_each_key_is_there_once_and_models_have_their_own_detections(evaluation: apf.Evaluation) -> None:
+@pytest.mark.slow
+def test_each_key_is_there_once_and_detections_by_model(evaluation: apf.Evaluation) -> None:
     other = apf.evaluate(TRUTH, FOUND.with_columns(head=pl.lit("z")))
     cards = find_cards([evaluation, other], 0.5)
     keys = ["weather", ["weather", "supercategory"], "head"]
@@ -75,7 +76,7 @@ def test_each_key_is_there_once_and_models_have_their_own_detections(evaluation:
     assert set(pl.Series(lists(found[2], cards)).filter(cards["model"] == "b").explode().drop_nulls()) == {"z"}
 
 
-def test_named_slices_of_several_tables_hold_what_is_inside_by_each(evaluation: apf.Evaluation) -> None:
+def test_named_slices_of_several_tables_hold_what_is_in_each(evaluation: apf.Evaluation) -> None:
     """A slice that says nothing of the objects has all of them."""
     cards = find_cards([evaluation], 0.5).sort("kind")
     named = {

@@ -20,6 +20,7 @@ def models() -> list[apf.Evaluation]:
     return [apf.evaluate(STREET / "instances.json", STREET / f"{name}.json") for name in ("model_a", "model_b")]
 
 
+@pytest.mark.slow
 def test_cards_of_one_model_are_its_errors(models: list[apf.Evaluation]) -> None:
     cards, errors = find_cards(models[:1], 0.5), models[0].errors(0.5)
     assert cards["detection_id"].equals(errors["detection_id"])
@@ -27,6 +28,7 @@ def test_cards_of_one_model_are_its_errors(models: list[apf.Evaluation]) -> None
     assert cards["change"].null_count() == cards.height
 
 
+@pytest.mark.slow
 def test_every_object_that_was_lost_or_won_has_a_card(models: list[apf.Evaluation]) -> None:
     cards, changes = find_cards(models, 0.5), models[0].changes(models[1], 0.5)
     for change, model, found in (("lost", "b", "score_a"), ("won", "a", "score_b")):
@@ -42,6 +44,7 @@ def test_every_object_that_was_lost_or_won_has_a_card(models: list[apf.Evaluatio
     assert set(added) <= set(cards.filter(pl.col("change").is_in(["added", "lost"]), model="b")["detection_id"])
 
 
+@pytest.mark.slow
 def test_annotations_that_both_missed_have_one_card(models: list[apf.Evaluation]) -> None:
     cards, missed = find_cards(models, 0.5), models[0].changes(models[1], 0.5).filter(change="missed")
     both = cards.filter(kind="miss", change="both")
@@ -50,6 +53,7 @@ def test_annotations_that_both_missed_have_one_card(models: list[apf.Evaluation]
     assert set(both.filter(model="a")["annotation_id"]) >= of_each[0] & of_each[1]
 
 
+@pytest.mark.slow
 def test_every_mark_has_its_turn(models: list[apf.Evaluation]) -> None:
     cards = by_score(find_cards(models, 0.5)).with_row_index("number")
     groups = ["kind", "change", "model"]
@@ -67,6 +71,7 @@ def test_every_mark_has_its_turn(models: list[apf.Evaluation]) -> None:
     assert choose_cards(cards, again, 300).equals(choose_cards(cards, marks, 300))
 
 
+@pytest.mark.slow
 def test_cards_have_the_highest_scores_of_their_mark(models: list[apf.Evaluation]) -> None:
     """A mark has as many cards as there were turns, or all that it has."""
     cards = by_score(find_cards(models[:1], 0.5)).with_row_index("number")
@@ -101,6 +106,7 @@ def test_found_scores_count_and_missing_ones_come_last() -> None:
     assert by_score(rows.with_row_index("n"))["n"].to_list() == [1, 0, 2]
 
 
+@pytest.mark.slow
 def test_rows_are_all_that_was_matched(models: list[apf.Evaluation]) -> None:
     """Each true positive, false positive and missed annotation of a model is in exactly one row of it."""
     rows = find_rows(models, 0.5)

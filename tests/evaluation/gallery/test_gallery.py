@@ -48,6 +48,7 @@ def cards(models: list[apf.Evaluation], chosen: pl.DataFrame) -> list[ET.Element
     return [parsed(card) for card in draw_cards(models, ["a", "b"], chosen, Pictures(STREET / "images"), 0.5)]
 
 
+@pytest.mark.slow
 def test_crops_contain_what_is_in_question(cards: list[ET.Element]) -> None:
     for card in cards:
         left, top, right, bottom = seen(card)
@@ -60,6 +61,7 @@ def test_crops_contain_what_is_in_question(cards: list[ET.Element]) -> None:
             assert top - 0.1 <= max(y0, 0) <= min(y1, 720) <= bottom + 0.1
 
 
+@pytest.mark.slow
 def test_labels_of_a_card_are_inside_its_crop(cards: list[ET.Element]) -> None:
     for card in cards:
         left, top, right, bottom = seen(card)
@@ -84,6 +86,7 @@ def test_detections_carry_their_scores(chosen: pl.DataFrame, cards: list[ET.Elem
             assert own == {f"{row['score']:.6g}"}
 
 
+@pytest.mark.slow
 def test_thumbnails_are_shown_with_more_around(tmp_path: Path) -> None:
     Image.new("RGB", (400, 300)).save(tmp_path / "a.png")
     truth = {
@@ -97,6 +100,7 @@ def test_thumbnails_are_shown_with_more_around(tmp_path: Path) -> None:
         assert seen(parsed(card)) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_what_is_not_on_pictures_is_whole() -> None:
     """It has one place for labels of cards and of narrow screens."""
     truth = {

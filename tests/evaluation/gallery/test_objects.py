@@ -43,6 +43,7 @@ def test_one_model() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_two_models() -> None:
     both = [apf.evaluate(TRUTH, FOUND_A), apf.evaluate(TRUTH, FOUND_B)]
     found = objects_of(both, ["mine", "theirs"], IMAGES, 0.5)
@@ -63,6 +64,7 @@ def test_a_lowest_score_makes_misses() -> None:
     assert found.filter(role="a")["score"].to_list() == [0.6, 0.9]
 
 
+@pytest.mark.slow
 def test_outcomes_are_those_of_matches() -> None:
     ev = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     found = objects_of([ev], ["a"], ev.dataset.images["image_id"], 0.75)
@@ -74,6 +76,7 @@ def test_outcomes_are_those_of_matches() -> None:
     assert missed.equals(matches.filter(outcome="fn")["annotation_id"].sort())
 
 
+@pytest.mark.slow
 def test_the_shape_that_is_compared_is_there() -> None:
     square = [[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]
     images, categories = TRUTH["images"], [{"id": 1, "name": "cat", "skeleton": [[1, 2]]}]
@@ -107,6 +110,7 @@ def test_intervals_have_their_times_in_words() -> None:
     assert 'd="M333.3 50H1000V66H333.3z"' in draw_objects(found)["shape"][0]
 
 
+@pytest.mark.slow
 def test_stored_runs_and_parts_have_the_same(tmp_path: Path) -> None:
     ev = apf.evaluate(TRUTH, FOUND_A)
     ev.write_parquet(tmp_path / "run")

@@ -75,6 +75,7 @@ def test_links_are_relative_to_the_page_and_quoted(folder: Path) -> None:
     assert Pictures(None).links(["a.jpg"])["href"].to_list() == [None]
 
 
+@pytest.mark.slow
 def test_thumbnails_are_small_and_what_cannot_be_read_is_missing(folder: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     image.new("RGBA", (1000, 500)).save(folder / "large.png")

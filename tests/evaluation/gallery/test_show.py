@@ -34,6 +34,7 @@ def tiny(score: float = 0.9, **options: Any) -> apf.Evaluation:
     return apf.evaluate(truth, [{"image_id": "left", "category_id": 1, "bbox": [0, 0, 9, 9], "score": score}], **options)
 
 
+@pytest.mark.slow
 def test_the_picture_of_an_image_has_its_objects(models: list[apf.Evaluation]) -> None:
     shown = models[0].show(93, models[1], images=PICTURES)
     assert shown.title.startswith(
@@ -45,6 +46,7 @@ def test_the_picture_of_an_image_has_its_objects(models: list[apf.Evaluation]) -
     assert repr(shown).startswith(shown.title)
 
 
+@pytest.mark.slow
 def test_the_counts_are_those_of_the_image(models: list[apf.Evaluation]) -> None:
     per_image = models[0].per_image(0.5, min_score=0.3).filter(image_id=93).row(0, named=True)
     table = models[0].show(93).table
@@ -57,6 +59,7 @@ def test_the_counts_are_those_of_the_image(models: list[apf.Evaluation]) -> None
     assert models[0].show(93, iou_threshold=0.75).title.endswith("at IoU 0.75")
 
 
+@pytest.mark.slow
 def test_names_from_data_are_text() -> None:
     for shown in (tiny().show("left"), tiny(0.1).show_errors("fp"), tiny().show("empty")):
         assert "<img" not in shown.html
@@ -73,6 +76,7 @@ def test_images_without_objects_are_shown() -> None:
     )
 
 
+@pytest.mark.slow
 def test_missing_pictures_are_grey_frames(tmp_path: Path) -> None:
     (tmp_path / "a b.png").write_bytes(b"not a picture")
     assert "data:image/png;base64,bm90IGEgcGljdHVyZQ==" in tiny().show("left", images=tmp_path).html
@@ -81,6 +85,7 @@ def test_missing_pictures_are_grey_frames(tmp_path: Path) -> None:
         tiny().show("left", images=tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", apf.error_kinds()["name"])
 def test_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     shown = models[0].show_errors(kind, 4)
@@ -94,6 +99,7 @@ def test_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     assert all(picture.count("subject") for picture in shown.html.split("<article")[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["missing", "wrong_class", "misplaced", "duplicate"])
 def test_label_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     suspects = models[0].label_errors().filter(kind=kind).head(2)
@@ -102,6 +108,7 @@ def test_label_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None
     assert shown.html.count("<article") == suspects.height
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "model"), [("lost", "b"), ("won", "a")])
 def test_objects_that_were_lost_and_won(models: list[apf.Evaluation], kind: str, model: str) -> None:
     shown = models[0].show_errors(kind, 5, models[1])
@@ -112,6 +119,7 @@ def test_objects_that_were_lost_and_won(models: list[apf.Evaluation], kind: str,
     assert shown.html.count("found it with a score of") == 5
 
 
+@pytest.mark.slow
 def test_errors_of_a_pair_say_what_the_other_model_does(models: list[apf.Evaluation]) -> None:
     shown = models[0].show_errors("bkg", 3, models[1], names=["old", "new"])
     assert shown.table["change"].null_count() == 0
@@ -124,6 +132,7 @@ def test_no_errors() -> None:
     assert repr(shown) == "cls at IoU 0.5: 0 of 0. The detection fits an annotation of another category."
 
 
+@pytest.mark.slow
 def test_stored_runs_show_the_same(models: list[apf.Evaluation], tmp_path: Path) -> None:
     models[0].write_parquet(tmp_path / "model_a")
     stored = apf.read_evaluation(tmp_path / "model_a")
@@ -170,6 +179,7 @@ def test_other_ground_truth_is_refused(models: list[apf.Evaluation]) -> None:
         models[0].show(93, tiny())
 
 
+@pytest.mark.slow
 def test_pictures_are_shown_where_their_size_is_known(tmp_path: Path) -> None:
     """Otherwise objects would be drawn in the wrong places."""
     Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
@@ -185,6 +195,7 @@ def test_pictures_are_shown_where_their_size_is_known(tmp_path: Path) -> None:
     assert 'viewBox="0 0 9 9"' in two and "<img" not in two
 
 
+@pytest.mark.slow
 def test_cards_of_one_video_are_independent() -> None:
     video = {"image_id": 1, "category_id": 1}
     times = [{"start_time": float(n), "end_time": n + 0.5} for n in range(4)]
@@ -197,6 +208,7 @@ def test_cards_of_one_video_are_independent() -> None:
     assert shown.html.count('viewBox="0 0 1000 220"') == 4, "a lane for each of the four objects"
 
 
+@pytest.mark.slow
 def test_cuboids_are_seen_from_above() -> None:
     cuboid = {"image_id": 1, "category_id": 1, "cuboid_x": 3.0, "cuboid_y": -1.0, "cuboid_z": 0.0}
     cuboid |= {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}

@@ -240,6 +240,7 @@ class OfSource(Breakdown):
             yield source, replace(inputs, detections=inputs.detections.filter(source=source), prepared={})
 
 
+@pytest.mark.slow
 def test_breakdowns_stand_among_other_keys() -> None:
     evaluation, by_source = evaluated(), OfSource("by_source")
     table = evaluation.by(["weather", by_source])

@@ -86,6 +86,7 @@ def assert_slices(table: pl.DataFrame, keys: list[str], expected: dict[Any, tupl
 # ---- keys of each table
 
 
+@pytest.mark.slow
 def test_key_of_the_images(evaluation: apf.Evaluation) -> None:
     expected = {"rain": (0.5, 1, 2, 2, 2), "sun": (1, 1, 3, 4, 2), None: (0, 1, 1, 0, 1)}
     assert_slices(evaluation.by("weather"), ["weather"], expected)
@@ -107,7 +108,7 @@ def test_key_of_the_annotations_ignores_what_is_outside(evaluation: apf.Evaluati
     assert_slices(evaluation.by(apf.bins("occlusion", [0, 0.5, 1])), ["occlusion"], expected)
 
 
-def test_key_of_annotations_and_detections_ignores_the_unmatched_outside(evaluation: apf.Evaluation) -> None:
+def test_a_key_of_both_tables_ignores_the_unmatched_outside(evaluation: apf.Evaluation) -> None:
     # detection 3 is red, 5 is blue, neither finds anything; 4 has no colour, and counts with the red one that it finds
     expected = {"blue": (1 / 4, 3, 2, 2, 2), "red": ((HALF + 1) / 2, 3, 3, 3, 2), None: (1, 3, 1, 1, 1)}
     assert_slices(evaluation.by("colour"), ["colour"], expected)
@@ -143,6 +144,7 @@ def test_ids_are_keys_of_the_tables_that_they_name(evaluation: apf.Evaluation) -
     assert evaluation.by("name")["AP"].to_list() == close([HALF, CAT, 1])  # car, cat, dog
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "n_detections", "ap"), [("colour", 0, 0), ("annotations.colour", 2, 0), ("source", 1, 1)])
 def test_max_detections_applies_before_slicing_but_after_removal(key: str, n_detections: int, ap: float) -> None:
     # a key that both sides carry leaves the third detection beyond the limit; one of the detections takes away what is above
@@ -164,6 +166,7 @@ def test_max_detections_applies_before_slicing_but_after_removal(key: str, n_det
 # ---- values of columns, and lists
 
 
+@pytest.mark.slow
 def test_chosen_values_alone_in_their_order(evaluation: apf.Evaluation) -> None:
     assert_slices(evaluation.by({"weather": ["sun", "rain"]}), ["weather"], {"sun": (1, 1, 3, 4, 2), "rain": (0.5, 1, 2, 2, 2)})
     assert_frame_equal(evaluation.by({"weather": "rain"}), evaluation.by("weather")[:1])
@@ -232,12 +235,14 @@ def test_what_is_outside_all_bins_is_the_slice_null(evaluation: apf.Evaluation) 
     assert table.select("occlusion", "n_annotations").rows() == [("low", 1), ("high", 1), (None, 4)]
 
 
+@pytest.mark.slow
 def test_slice_null_is_there_when_something_falls_in_it(evaluation: apf.Evaluation) -> None:
     assert evaluation.by(apf.bins("hour", [0, 12, 24]))["hour"].to_list() == ["[0, 12)", "[12, 24]"]
     assert evaluation.by(apf.bins("score", [0.4, 0.7, 0.95]))["score"].to_list() == ["[0.4, 0.7)", "[0.7, 0.95]"]
     assert evaluation.by(apf.bins("score", [0.4, 0.7, 0.9]))["score"].to_list() == ["[0.4, 0.7)", "[0.7, 0.9]", None]
 
 
+@pytest.mark.slow
 def test_quantiles_are_bins_between_quantiles() -> None:
     hours = {"image_id": [1, 2, 3, 4, 5], "hour": [0, 1, 2, 9, 10]}
     one = {"image_id": [1], "category_id": [1], **boxes([3])}
@@ -249,7 +254,7 @@ def test_quantiles_are_bins_between_quantiles() -> None:
     assert of_probabilities.select("hour", "n_images").rows() == [("[0, 1)", 1), ("[1, 9]", 3), (None, 1)]
 
 
-def test_detections_beyond_the_annotations_are_in_the_outer_quantiles() -> None:
+def test_detections_beyond_annotations_are_in_outer_quantiles() -> None:
     truth = apf.Dataset(
         {"image_id": [1]},
         {"category_id": [1]},
@@ -275,7 +280,8 @@ def test_without_keys_there_is_one_slice_of_everything(evaluation: apf.Evaluatio
 # ---- several keys
 
 
-def test_values_of_one_table_that_occur_together_times_those_of_others(evaluation: apf.Evaluation) -> None:
+@pytest.mark.slow
+def test_values_of_a_table_that_occur_times_those_of_others(evaluation: apf.Evaluation) -> None:
     table = evaluation.by("hour", "supercategory", "weather")
     images = [(6, "rain"), (6, "sun"), (18, None)]
     groups = [
@@ -372,6 +378,7 @@ def test_named_slices_overlap_and_keep_their_order(evaluation: apf.Evaluation) -
     assert table.select("slice", "n_annotations").rows() == [("visible", 3), ("red or visible", 4), ("hidden", 2)]
 
 
+@pytest.mark.slow
 def test_named_slices_by_conditions_on_several_tables_and_by_ids(evaluation: apf.Evaluation) -> None:
     table = evaluation.by(
         {
@@ -397,6 +404,7 @@ def test_named_slices_times_a_column(evaluation: apf.Evaluation) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_named_slices_of_several_tables_times_bins(evaluation: apf.Evaluation) -> None:
     named = {"at six": pl.col("hour") == 6, "late": pl.col("hour") == 18, "animals": pl.col("supercategory") == "animal"}
     table = evaluation.by(named, apf.bins("occlusion", [0, 0.5, 1]))
@@ -418,6 +426,7 @@ def test_quantiles_are_those_of_all_rows_in_every_named_slice(evaluation: apf.Ev
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
@@ -524,6 +533,7 @@ def test_part_without_conditions_is_the_whole(evaluation: apf.Evaluation) -> Non
     assert_frame_equal(evaluation.where().summary, evaluation.summary, check_exact=True)
 
 
+@pytest.mark.slow
 def test_part_leaves_the_whole_as_it_is(evaluation: apf.Evaluation) -> None:
     before, matches = evaluation.by("weather"), evaluation.matches()
     assert evaluation.where(pl.col("weather") == "rain", pl.col("colour") == "red").metrics.height == evaluation.metrics.height
@@ -564,6 +574,7 @@ def test_sql_is_kept_as_the_condition(evaluation: apf.Evaluation) -> None:
     assert evaluation.where("weather = 'rain'").conditions == ("weather = 'rain'",)
 
 
+@pytest.mark.slow
 def test_conditions_are_told(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     part = evaluation.where(pl.col("weather") == "rain").where([2])
     assert part.conditions == (str(pl.col("weather") == "rain"), "1 image")
@@ -603,6 +614,7 @@ def test_stored_evaluation_has_slices(evaluation: apf.Evaluation, tmp_path: Path
         assert_frame_equal(again.by(key), evaluation.by(key), check_exact=True)
 
 
+@pytest.mark.slow
 def test_slices_of_chosen_categories() -> None:
     table = evaluated(categories=["cat", "car"]).by("supercategory")
     assert_slices(table, ["supercategory"], {"animal": (CAT, 3, 3, 4, 1), "vehicle": (HALF, 3, 2, 1, 1)})
@@ -617,6 +629,7 @@ def test_slices_of_pooled_categories() -> None:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nothing_found_and_nothing_to_find() -> None:
     none = {name: values[:0] for name, values in DETECTIONS.items()}
     truth = apf.Dataset(IMAGES, CATEGORIES, ANNOTATIONS)
@@ -687,7 +700,8 @@ def many(n_images: int, n_categories: int, n_objects: int) -> apf.Evaluation:
     return apf.evaluate(dataset, pl.concat([found, false]))
 
 
-def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
+@pytest.mark.slow
+def test_memory_grows_with_rows_and_not_with_slices() -> None:
     evaluation = many(n_images=50, n_categories=20_000, n_objects=300)
     tracemalloc.start()
     try:
@@ -700,6 +714,7 @@ def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
     assert most < 200e6  # an array of categories × categories has 3.2e9 bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "most"),
     [

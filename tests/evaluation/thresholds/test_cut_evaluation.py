@@ -56,6 +56,7 @@ def test_one_number_for_all_categories(given: Any) -> None:
     assert cut.overall.select(COUNTS).row(0) == (2, 1, 2)
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_one_threshold() -> None:
     pooled = evaluate(TWO, FOUND_TWO, agnostic=True)
     for given in (0.5, evaluate(TWO, FOUND_TWO).operating_points("score>=0.5", per_category=False)):
@@ -82,6 +83,7 @@ def test_thresholds_say_where_they_were_chosen() -> None:
         evaluate(TWO, FOUND_TWO).at(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["f1", "f2", "lrp", "precision>=.7", "fppi<=.1", "score>=.3"])
 def test_on_the_data_they_were_chosen_on_the_counts_are_the_same(criterion: str, street: list[apf.Evaluation]) -> None:
     chosen = street[0].operating_points(criterion, 0.5)
@@ -93,6 +95,7 @@ def test_on_the_data_they_were_chosen_on_the_counts_are_the_same(criterion: str,
     assert street[0].at(one).overall.select(COUNTS).row(0) == one.select(COUNTS).row(0)
 
 
+@pytest.mark.slow
 def test_slices_add_up_and_are_those_of_subsets(street: list[apf.Evaluation]) -> None:
     chosen = street[0].operating_points("f1", 0.5)
     cut = street[1].at(chosen)
@@ -106,6 +109,7 @@ def test_slices_add_up_and_are_those_of_subsets(street: list[apf.Evaluation]) ->
     assert together.tail(1).select(COUNTS).row(0) == cut.overall.select(COUNTS).row(0)
 
 
+@pytest.mark.slow
 def test_slices_of_objects_are_matched_again(street: list[apf.Evaluation]) -> None:
     chosen = street[0].operating_points("f1", 0.5)
     cut = street[1].at(chosen)
@@ -121,6 +125,7 @@ def test_slices_of_objects_are_matched_again(street: list[apf.Evaluation]) -> No
     assert several.tail(1).select(COUNTS).equals(cut.by("weather").filter(pl.col("weather") == "rain").select(COUNTS))
 
 
+@pytest.mark.slow
 def test_slices_of_detections_leave_the_others_out() -> None:
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}],
              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}  # fmt: skip
@@ -133,6 +138,7 @@ def test_slices_of_detections_leave_the_others_out() -> None:
     assert cut.by("source").select("source", *COUNTS).rows() == [("camera", 1, 0, 0), ("lidar", 1, 0, 0)]
 
 
+@pytest.mark.slow
 def test_policies_match_again_at_the_cut() -> None:
     """One annotation; .9 overlaps it by .43, .2 by 1: at .5 the first has it."""
     found = [(1, 1, 0, 5, 0.9), (1, 1, 0, 10, 0.2)]
@@ -152,6 +158,7 @@ def test_a_null_threshold_leaves_all_detections_out() -> None:
         assert evaluation.at(chosen).overall.select(COUNTS).row(0) == chosen.select(pl.sum(*COUNTS)).row(0)
 
 
+@pytest.mark.slow
 def test_thresholds_travel_as_files_and_any_frame(tmp_path: Path) -> None:
     evaluation = evaluate(TWO, FOUND_TWO)
     chosen = evaluation.operating_points("f1")
@@ -207,6 +214,7 @@ def test_bad_slices() -> None:
             cut.by(*keys, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.parametrize("n_images", [0, 1])
 @pytest.mark.parametrize("categories", [[], [{"id": 1, "name": "cat"}]])
@@ -230,6 +238,7 @@ def test_points_of_no_categories_are_no_rows() -> None:
     assert evaluation.at(evaluation.operating_points("f1")).overall.select(COUNTS).row(0) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_what_is_stored_or_pickled_is_the_same(tmp_path: Path, street: list[apf.Evaluation]) -> None:
     chosen = street[0].operating_points("f1", 0.5)
     street[0].write_parquet(tmp_path / "run")

@@ -42,6 +42,7 @@ def plain(counts: pl.DataFrame, images: pl.Series, unit: np.ndarray | None = Non
     return found
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_the_textbook(cut: CutEvaluation) -> None:
     expected = plain(cut.per_image(), cut.evaluation.dataset.images["image_id"])
     table = cut.by(intervals=True, confidence=0.9)
@@ -55,6 +56,7 @@ def test_standard_errors_are_those_of_the_textbook(cut: CutEvaluation) -> None:
     assert table.select("tp", "fp", "fn", *RATES, "n_images").equals(cut.overall)
 
 
+@pytest.mark.slow
 def test_all_images_of_a_unit_are_one(cut: CutEvaluation) -> None:
     images = cut.evaluation.dataset.images.sort("image_id")
     with pytest.warns(FewUnitsWarning):
@@ -73,6 +75,7 @@ def test_all_images_of_a_unit_are_one(cut: CutEvaluation) -> None:
     assert 0.8 * row["recall_se"] < within["recall_se"] < 1.2 * row["recall_se"]
 
 
+@pytest.mark.slow
 def test_slices_and_categories(cut: CutEvaluation) -> None:
     whole = cut.by(intervals=True)
     weather = cut.by("weather", intervals=True, marginals=True)
@@ -86,6 +89,7 @@ def test_slices_and_categories(cut: CutEvaluation) -> None:
     assert objects.select("recall_low").null_count().item() == 1  # without an occlusion, there are no annotations that count
 
 
+@pytest.mark.slow
 def test_order_of_rows_changes_nothing(cut: CutEvaluation) -> None:
     data = cut.evaluation.dataset
     shuffled = apf.evaluate(

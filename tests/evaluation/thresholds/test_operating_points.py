@@ -41,6 +41,7 @@ def test_the_row_that_is_chosen(criterion: str, expected: tuple[Any, ...]) -> No
     assert (row["criterion"], row["name"], row["iou_threshold"], row["area_range"]) == (criterion, "cat", 0.5, "all")
 
 
+@pytest.mark.slow
 def test_where_no_score_meets_it_nothing_is_detected() -> None:
     dog = evaluate(*WITH_DOG).operating_points("f2").row(1, named=True)
     assert dog["score_threshold"] == 0.75  # all thresholds have an F2 of 0, and this is the highest
@@ -65,6 +66,7 @@ def test_a_category_without_annotations_has_no_threshold(criterion: str) -> None
     assert row["recall"] is row["f1"] is row["miss_rate"] is None
 
 
+@pytest.mark.slow
 def test_one_threshold_for_all_categories() -> None:
     """By the sums of the counts: at .7 two of four are right and two wrong; at .9 one is right and nothing wrong."""
     table = evaluate(*WITH_DOG).operating_points("f1", per_category=False)
@@ -75,6 +77,7 @@ def test_one_threshold_for_all_categories() -> None:
     assert pooled.operating_points("f1").select(columns).rows() == [(None, None, 0.7, 2, 2, 2)]
 
 
+@pytest.mark.slow
 def test_the_columns_are_those_of_thresholds() -> None:
     evaluation = evaluate(EXPECTED, FOUND)
     names = [name for name in evaluation.thresholds(beta=2).columns if not name.startswith("is_best")]

@@ -111,7 +111,7 @@ def test_of_equal_errors_the_highest_score_is_best() -> None:
     assert table.select("score_threshold", "lrp", "is_best_lrp").rows() == [(0.9, 1.0, True), (0.8, 1.0, False)]
 
 
-def test_a_threshold_of_one_leaves_no_room_for_errors_of_location() -> None:
+def test_a_threshold_of_one_has_no_errors_of_location() -> None:
     row = evaluate(EXPECTED, [(1, 1, 0, 10, 0.9)], iou_thresholds=[1.0]).thresholds().row(0, named=True)
     assert (row["tp"], row["lrp"], row["lrp_loc"], row["is_best_lrp"]) == (1, None, 0.0, False)
 
@@ -129,6 +129,7 @@ def test_no_images_no_rows() -> None:
     assert evaluation.thresholds().height == evaluation.sql("FROM thresholds").height == 0
 
 
+@pytest.mark.slow
 def test_sql_computes_only_what_the_filter_lets_through() -> None:
     evaluation = evaluate(EXPECTED, FOUND, iou_thresholds=[0.5, 0.75], max_detections=[10])
     cells: list[Any] = []

@@ -54,7 +54,7 @@ def test_images_and_labels_that_nobody_used_are_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["subset", "task_id"])
-def test_images_of_a_project_that_begins_anew_with_each_part_are_numbered(tmp_path: Path, part: str) -> None:
+def test_images_of_a_project_in_parts_are_numbered(tmp_path: Path, part: str) -> None:
     images = [f'<image id="{number}" name="{name}.jpg" {part}="{of}">{SQUARE}</image>'
               for number, name, of in ((5, "a", "1"), (6, "b", "1"), (5, "c", "2"))]  # fmt: skip
     path = tmp_path / "a.xml"
@@ -67,7 +67,7 @@ def test_images_of_a_project_that_begins_anew_with_each_part_are_numbered(tmp_pa
         formats.read_dataset(path)
 
 
-def test_without_labels_in_the_meta_those_of_the_shapes_are_the_categories(tmp_path: Path) -> None:
+def test_without_labels_categories_are_those_of_the_shapes(tmp_path: Path) -> None:
     truth = formats.read_dataset(document(tmp_path / "a.xml", SQUARE, labels=""))
     assert truth.categories["name"].to_list() == ["car"]
 
@@ -103,7 +103,7 @@ def test_rotation_is_in_degrees_clockwise(tmp_path: Path, rotation: float, angle
     assert read(document(tmp_path / "a.xml", turned, SQUARE))["angle"].to_list() == pytest.approx([angle, 0])
 
 
-def test_attributes_are_columns_of_the_type_that_all_their_values_have(tmp_path: Path) -> None:
+def test_attributes_are_columns_of_the_type_of_their_values(tmp_path: Path) -> None:
     def shape(**attributes: str) -> str:
         inside = "".join(f'<attribute name="{name}">{value}</attribute>' for name, value in attributes.items())
         return SQUARE.replace("/>", f' z_order="2">{inside}</box>')
@@ -163,6 +163,7 @@ def video(path: Path, tracks: str = TRACKS, kind: str = "task", mode: str = "int
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["task", "job"])
 def test_a_frame_of_a_video_is_an_image(kind: str, tmp_path: Path) -> None:
     """All that the task has, every second one from the tenth on; shapes are in those where they are not outside."""
@@ -183,6 +184,7 @@ def test_a_frame_of_a_video_is_an_image(kind: str, tmp_path: Path) -> None:
     assert set(truth.annotations.columns).isdisjoint(["frame", "outside"])
 
 
+@pytest.mark.slow
 def test_a_video_comes_back_from_a_file_for_images(tmp_path: Path) -> None:
     truth = formats.read_dataset(video(tmp_path / "a.xml", TRACKS.split("<points")[0] + "</track>"))
     assert apf.write_dataset(truth, tmp_path / "b.xml", "cvat").filter(pl.col("table") != "annotations").is_empty()
@@ -222,6 +224,7 @@ def test_frames_of_a_project_are_numbered_over_its_tasks(tmp_path: Path) -> None
     assert truth.annotations.select("image_id", "track_id").rows() == [(1, 9), (3, 8)]
 
 
+@pytest.mark.slow
 def test_results_on_a_video_have_scores(tmp_path: Path) -> None:
     score = '<attribute name="score">0.5</attribute>'
     tracks = f'<track id="0" label="car"><box frame="12" outside="0" xtl="2" ytl="2" xbr="5" ybr="6">{score}</box></track>'
@@ -312,6 +315,7 @@ def assert_held(found: pl.DataFrame, expected: pl.DataFrame) -> None:
     assert_frame_equal(found.select(names), expected.select(names), rel_tol=1e-15, abs_tol=1e-15)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("cvat") / "a.xml"
@@ -321,6 +325,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
         assert_held(getattr(again, table), getattr(dataset, table))
 
 
+@pytest.mark.slow
 @given(datasets(), st.booleans())
 def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, named: bool) -> None:
     given_ = dataset.annotations.drop("annotation_id", "is_crowd", "ignore", strict=False)
@@ -397,6 +402,7 @@ def test_a_box_of_its_own_beside_a_mask_is_lost(tmp_path: Path) -> None:
     assert read(tmp_path / "a.xml").select(BOX).rows() == [(0, 0, 2, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mask",
     [{"size": [3, 4], "counts": "453"}, {"size": [3, 4], "counts": [4, 5, 3]}, [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]]],
@@ -407,6 +413,7 @@ def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -
     assert to_crop(json.loads(read(tmp_path / "a.xml")["mask"].item())) == to_crop(mask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
@@ -424,6 +431,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: a
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_mask_on_an_image_of_unknown_size_cannot_be_written(tmp_path: Path) -> None:
     found = canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
     with pytest.raises(
@@ -475,7 +483,7 @@ def test_bad_shapes_are_told_by_image(tmp_path: Path, shape: str, message: str) 
         formats.read_dataset(path)
 
 
-def test_reversed_boxes_are_told_by_image_with_the_options_for_them(tmp_path: Path) -> None:
+def test_reversed_boxes_are_told_by_image_with_their_options(tmp_path: Path) -> None:
     path = document(tmp_path / "a.xml", SQUARE, *[SQUARE.replace('"6"', '"1"')] * 2)
     message = f'{path}: ybr of a box is less than ytl in image 3; correct it, or evaluate with invalid="drop" or invalid="keep"'
     with pytest.raises(FormatError, match=f"^{re.escape(message)}$"):
@@ -505,6 +513,7 @@ def test_a_mask_of_too_many_runs_is_told(tmp_path: Path) -> None:
         formats.read_dataset(path)
 
 
+@pytest.mark.slow
 def test_a_large_mask_is_read_and_written(tmp_path: Path) -> None:
     path, again, side = tmp_path / "a.xml", tmp_path / "b.xml", 20_000
     shape = f'<mask label="car" rle="1, {side**2 - 1}" left="0" top="0" width="{side}" height="{side}"/>'
@@ -591,6 +600,7 @@ TASK = """<annotations><meta><task><labels><label><name>cat</name></label></labe
 SCORED = '<attribute name="score">0.5</attribute>'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", [["annotations.xml"], ["a.xml", "b.xml"], ["task_1/annotations.xml", "task_2/annotations.xml"]]
 )

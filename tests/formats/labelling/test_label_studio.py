@@ -189,6 +189,7 @@ def test_sizes_that_regions_do_not_say_are_those_of_the_data_set(tmp_path: Path)
         formats.read_results(path)
 
 
+@pytest.mark.slow
 def test_tasks_without_ids_are_joined_by_the_name_of_the_file(tmp_path: Path) -> None:
     content = [{"data": {"image": "http://host/b.jpg"}, "predictions": [{"result": [region("car")], "score": 1}]}]
     path = save(tmp_path / "a.json", content)
@@ -251,6 +252,7 @@ def assert_held(found: pl.DataFrame, expected: pl.DataFrame) -> None:
             assert_frame_equal(found.select(name), expected.select(name), rel_tol=1e-9, abs_tol=1e-9)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("label_studio") / "a.json"
@@ -260,6 +262,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
         assert_held(getattr(again, table), getattr(dataset, table))
 
 
+@pytest.mark.slow
 @given(datasets(), st.none() | NAMES)
 def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, version: str | None) -> None:
     boxes = dataset.annotations.drop("annotation_id", "is_crowd")

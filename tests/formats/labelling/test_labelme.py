@@ -57,6 +57,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_shapes", [1, 2000])
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_shapes_may_stand_behind_the_image(order: list[str], n_shapes: int, tmp_path: Path) -> None:
@@ -69,13 +70,14 @@ def test_shapes_may_stand_behind_the_image(order: list[str], n_shapes: int, tmp_
         assert apf.read_results(path)["score"].to_list() == [0.5] * n_shapes
 
 
-def test_a_turned_rectangle_has_the_box_around_it_and_its_own_area(tmp_path: Path) -> None:
+def test_a_turned_rectangle_has_a_box_around_it_and_its_area(tmp_path: Path) -> None:
     turned = shape("rotation", [[32, 4], [40, 10], [34, 18], [26, 12]])  # 10 x 10, by 3 in 4
     row = apf.read_dataset(written(tmp_path, {"a.json": image(turned)})).annotations
     assert row.select(*BOX, "area").row(0) == (26, 4, 14, 14, 100)
 
 
-def test_shapes_that_cannot_be_read_are_counted_listed_or_left_out(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_unreadable_shapes_are_counted_listed_or_left_out(tmp_path: Path) -> None:
     right, point, nameless = shape("rectangle", CORNERS), shape("rectangle", [[1]]), shape("rectangle", CORNERS, None)
     truth = written(tmp_path, {"a.json": image(right, point, nameless, point), "b.json": image(name="b.jpg")})
     with pytest.raises(FormatError, match=r"a\.json: shape 2 are not .*, and so in 1 more object; .* shape 3 has no label\)$"):

@@ -59,6 +59,7 @@ def test_a_project_is_a_data_set(tmp_path: Path) -> None:
         apf.read_dataset(tmp_path, split="ds")
 
 
+@pytest.mark.slow
 def test_objects_with_a_confidence_are_results(tmp_path: Path) -> None:
     ev = apf.evaluate(project(tmp_path / "truth"), project(tmp_path / "found", [CONFIDENCE]))
     assert ev.summary["value"][0] == pytest.approx(1)

@@ -30,6 +30,7 @@ def evaluated(annotations: list[Row], detections: list[Row], *, numbered: bool =
     return apf.evaluate(truth, pl.DataFrame(sides[1]), apf.KITTI, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbered", [False, True])
 def test_two_spellings_in_one_file_are_one_class(numbered: bool) -> None:
     mixed = [row if place % 2 else lower([row])[0] for place, row in enumerate(cars())]
@@ -39,6 +40,7 @@ def test_two_spellings_in_one_file_are_one_class(numbered: bool) -> None:
     assert numbers(evaluated(mixed, found(), numbered=numbered, categories=["Car"])) == pytest.approx([17.5] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lowered", [(True, True), (True, False), (False, True)])
 def test_names_are_found_in_any_case_on_either_side(lowered: tuple[bool, bool]) -> None:
     for further, more in ((VAN, ELSEWHERE), (REGION, dt("Car", 1800, 120, 1900, 220, 0.95))):
@@ -60,6 +62,7 @@ def test_waymo_and_nuscenes_take_any_case() -> None:
         assert len(values) == 1 and values.pop() > 0
 
 
+@pytest.mark.slow
 def test_shards_may_spell_names_differently(tmp_path: Path) -> None:
     for shard, change in enumerate((list, lower)):
         folder = tmp_path / str(shard)
@@ -73,6 +76,7 @@ def test_shards_may_spell_names_differently(tmp_path: Path) -> None:
     assert ev.metrics["n_positives"].to_list() == [16, 16, 16] and numbers(ev)[0] == pytest.approx(37.5)
 
 
+@pytest.mark.slow
 def test_a_shard_without_alpha_turns_orientations_off_for_all(tmp_path: Path) -> None:
     for shard, further in enumerate(([], [dt("Car", 2000, 0, 2100, 100, 0.5, alpha=None)])):
         folder = tmp_path / str(shard)
@@ -85,6 +89,7 @@ def test_a_shard_without_alpha_turns_orientations_off_for_all(tmp_path: Path) ->
     assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev)[0] == pytest.approx(37.5)
 
 
+@pytest.mark.slow
 def test_an_update_without_alpha_turns_orientations_off_for_all() -> None:
     """As in shards: the rule needs all detections, and one without alpha may come last."""
     names = ["000000", "000001"]

@@ -138,7 +138,7 @@ def test_string_ids_of_annotations_and_numbers_of_categories() -> None:
     assert expand_annotations(annotations, CHAIN).rows() == [("a", 2, None), ("a/1", 1, "a")]
 
 
-def test_copies_have_ids_of_their_own_where_an_id_looks_like_that_of_a_copy() -> None:
+def test_copies_have_ids_that_no_other_row_has() -> None:
     annotations = pl.DataFrame({"annotation_id": ["a", "a/1"], "category_id": [2, 9]})
     assert expand_annotations(annotations, CHAIN)["annotation_id"].is_unique().all()
 
@@ -176,7 +176,7 @@ def test_annotations_as_one_by_one(parents: Parents, drawn: list[int]) -> None:
 # ---- lists
 
 
-def test_what_is_there_is_every_more_general_thing_and_what_is_not_is_no_more_special_one() -> None:
+def test_what_is_there_is_also_all_that_is_more_general() -> None:
     images = pl.DataFrame({
         "image_id": [7, 5, 6],
         "pos_category_ids": [[3], [], [1]],

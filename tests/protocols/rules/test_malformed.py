@@ -272,6 +272,7 @@ def test_the_table_has_every_protocol() -> None:
     assert {name.lower() for name, each in apf.PUBLISHED.items() if not each.malformed.keepable} == REFUSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_kept_as_the_program_of_the_benchmark_does(name: str) -> None:
     protocol, category, options, cases = CASES[name]
@@ -279,6 +280,7 @@ def test_kept_as_the_program_of_the_benchmark_does(name: str) -> None:
         assert value_of(evaluate(case, protocol, category, options), case[2]) == pytest.approx(case[3], abs=1e-9), case
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_refused_otherwise_by_an_error_that_names_the_options(name: str) -> None:
@@ -312,6 +314,7 @@ def test_what_no_program_gives_a_number_for_stays_an_error(row: Row) -> None:
         apf.evaluate(truth_of([A, B]), found_of([*BOTH, {"score": 0.5} | row]), invalid="keep")
 
 
+@pytest.mark.slow
 def test_flat_detections_are_left_out_where_the_program_does() -> None:
     for protocol in ("ava", "open_images", "open_images_challenge"):
         flat = detected(box(60, 60, 0, 5), "AP", 1.0)
@@ -326,6 +329,7 @@ def test_flat_detections_are_left_out_where_the_program_does() -> None:
         assert apf.evaluate(truth, found, protocol, iou_type="segm").summary["value"][0] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row", "value"),
     [
@@ -347,6 +351,7 @@ def test_narrow_annotations_are_left_out_by_mmrotate(row: Row, value: float) -> 
     assert value_of(evaluate(narrow, "mmrotate", "plane", {}, "error"), "AP") == pytest.approx(2 / 3)  # detections stay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.3, 0.7, 1.2, np.pi / 2])
 def test_a_box_with_one_negative_side_is_none_if_it_is_turned(angle: float) -> None:
     row = box(70, 50, -5, 20, angle=angle)
@@ -451,6 +456,7 @@ FILES: list[tuple[Callable[[Path], tuple[Path, Path]], str, str, float]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("write", "protocol", "metric", "value"), FILES)
 def test_files(write: Callable[[Path], tuple[Path, Path]], protocol: str, metric: str, value: float, tmp_path: Path) -> None:
     truth, found = write(tmp_path)
@@ -463,6 +469,7 @@ def test_files(write: Callable[[Path], tuple[Path, Path]], protocol: str, metric
             assert value_of(apf.evaluate(truth, found, protocol, invalid="drop"), metric) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_command_names_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth, found = (str(path) for path in dota(tmp_path))
     with pytest.raises(SystemExit) as ended:
@@ -475,6 +482,7 @@ def test_command_names_its_own_options(tmp_path: Path, capsys: pytest.CaptureFix
     assert "0.545" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coco", "voc2012", "thumos14", "activitynet", "mmrotate", "dota", "waymo", "visual_genome"])
 def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     protocol, category, _, cases = CASES[name]
@@ -492,6 +500,7 @@ def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     assert evaluation.where([1]).summary.equals(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 @pytest.mark.parametrize("is_written", [False, True])
 @pytest.mark.parametrize("name", ["coco", "mmrotate", "waymo"])

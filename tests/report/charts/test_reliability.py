@@ -9,6 +9,7 @@ import apframe as apf
 from apframe.report.charts.reliability import reliability_chart
 
 
+@pytest.mark.slow
 def test_there_is_a_bar_for_each_filled_bin(models: list[apf.Evaluation]) -> None:
     bins = models[0].reliability(0.5)
     chart = reliability_chart(bins, "model_a")
@@ -20,6 +21,7 @@ def test_there_is_a_bar_for_each_filled_bin(models: list[apf.Evaluation]) -> Non
         assert f"{100 * row['mean_target']:.0f} % of {row['n']:,} right" in chart
 
 
+@pytest.mark.slow
 def test_the_chart_of_a_notebook_has_the_same_bars(models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
     spec = apf.plot.reliability(models[0]).to_dict()

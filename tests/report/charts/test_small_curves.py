@@ -12,7 +12,7 @@ def points(x: list[float], y: list[float | None], best: int | None = None) -> pl
     return pl.DataFrame({"row": 0, "class": "b", "x": x, "y": y, "is_marked": marked}, schema_overrides={"y": pl.Float64})
 
 
-def test_points_of_a_straight_line_and_those_without_a_number_are_left_out() -> None:
+def test_points_of_a_straight_line_are_left_out() -> None:
     (cell,) = curve_cells(points([1.0, 0.8, 0.5, 0.2, 0.0], [None, 1.0, 1.0, 1.0, 0.0], 2), 1)
     assert 'class="curve b" d="M84 4L24 4L4 34"' in cell
     assert 'class="mark b"' in cell and "translate(54 4)" in cell

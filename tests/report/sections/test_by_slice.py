@@ -50,6 +50,7 @@ def test_rows_link_to_their_errors(pair: Compared) -> None:
     assert [mark and mark.selection["area"] for mark in by_size.links["metric"]] == [None, "small", "medium", "large"]
 
 
+@pytest.mark.slow
 def test_columns_to_slice_by_are_named_if_none_was_asked_for(one: Compared) -> None:
     assert "weather, time_of_day, camera, city" in by_slice.section(one).notes[0]
 
@@ -83,6 +84,7 @@ def test_one_category_with_a_value() -> None:
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
 
 
+@pytest.mark.slow
 def test_the_range_over_categories(one: Compared) -> None:
     """Categories without an interval come last in the table, and are not called the lowest."""
     rows = one.by_category.filter(metric="AP").sort("estimate")
@@ -93,6 +95,7 @@ def test_the_range_over_categories(one: Compared) -> None:
     assert by_slice._worst(rows.with_columns(estimate=0.0), "AP") == ["AP is 0.000 in all 12 categories."]
 
 
+@pytest.mark.slow
 def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
     segments = STREET.parent / "segments" / "semantic"
     evaluation = apf.evaluate(segments / "truth", segments / "model_a", protocol="semantic")
@@ -101,6 +104,7 @@ def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
         assert section.blocks[0].caption == "IoU by category" and section.sentences[0].startswith("IoU")  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ResampledWarning")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_levels_of_difficulty_are_no_sizes(n: int) -> None:

@@ -39,6 +39,7 @@ def markup(section: Section) -> str:
     return "".join(str(block.markup) for block in section.blocks if isinstance(block, Fragment))
 
 
+@pytest.mark.slow
 def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evaluation]) -> None:
     """What a card says is what the table says, in the row whose number it has."""
     few = replace(pair, max_images=40)
@@ -61,6 +62,7 @@ def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evalua
     assert "No folder of pictures was given" in section.sentences[1]
 
 
+@pytest.mark.slow
 def test_cells_of_cards_are_those_of_the_matrix(pair: Compared) -> None:
     few = replace(pair, max_images=40)
     cards = [data_of(each) for each in re.findall(r"<article[^>]*>", markup(card_gallery.section(few)))]
@@ -72,6 +74,7 @@ def test_cells_of_cards_are_those_of_the_matrix(pair: Compared) -> None:
     assert any(json.loads(card["cells"]) for card in cards)
 
 
+@pytest.mark.slow
 def test_words_of_errors_of_both_models() -> None:
     """Both miss one object of two, and have one more detection where nothing is; both find the other one twice."""
     found = [*ONE_HIT, *ONE_HIT[:1], ONE_HIT[0] | {"bbox": ELSEWHERE}]
@@ -84,6 +87,7 @@ def test_words_of_errors_of_both_models() -> None:
     assert others and all("also a false positive of model_1" in each for each in others)
 
 
+@pytest.mark.slow
 def test_true_positives_are_beside_their_annotations(pair: Compared, models: list[apf.Evaluation]) -> None:
     """Only the last one, at which the objects are cut, may be without its detections."""
     cards = replace(pair, max_images=100).chosen.with_row_index("card")
@@ -94,6 +98,7 @@ def test_true_positives_are_beside_their_annotations(pair: Compared, models: lis
     assert found.join(drawn, on=["card", "annotation_id"], how="anti").is_empty()
 
 
+@pytest.mark.slow
 def test_slices_are_filters(pair: Compared) -> None:
     text = markup(card_gallery.section(replace(pair, max_images=20)))
     assert '<label>weather<select name="weather">' in text and 'data-slice0="[&quot;clear&quot;]"' in text
@@ -101,6 +106,7 @@ def test_slices_are_filters(pair: Compared) -> None:
     assert '<option value="lost">lost by model_b</option>' in text
 
 
+@pytest.mark.slow
 def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: Path) -> None:
     cards = replace(one, max_images=10).chosen
     cards = cards.join(one.rows.images, on="image_id", maintain_order="left")
@@ -129,6 +135,7 @@ def test_every_protocol_has_the_section(name: str) -> None:
     assert isinstance(label_candidates.section(compared), Section)
 
 
+@pytest.mark.slow
 def test_names_are_text() -> None:
     truth = ONE_OF_TWO | {"categories": [{"id": 1, "name": "a"}, {"id": 2, "name": BAD}]}
     section = card_gallery.section(of(apf.evaluate(truth, ONE_HIT)))
@@ -136,6 +143,7 @@ def test_names_are_text() -> None:
     assert "&lt;img src=x onerror=alert(1)&gt;" in markup(section)
 
 
+@pytest.mark.slow
 def test_without_errors_there_are_no_cards() -> None:
     whole = ONE_OF_TWO | {"annotations": ONE_OF_TWO["annotations"][:1]}
     compared = of(apf.evaluate(whole, ONE_HIT[:1]))
@@ -168,6 +176,7 @@ def test_queries_give_the_rows_in_question(name: str) -> None:
     ] * len(ids)
 
 
+@pytest.mark.slow
 def test_ids_of_text_are_quoted() -> None:
     truth = {
         "images": [{"id": "it's", "width": 90, "height": 90}],
@@ -181,6 +190,7 @@ def test_ids_of_text_are_quoted() -> None:
     assert "on image it&#x27;s" in text
 
 
+@pytest.mark.slow
 def test_keys_of_slices_may_be_called_anything() -> None:
     odd = ['x" onclick=alert(1) y', "error", "time_of_day", "Wetter"]
     images = [image | dict.fromkeys(odd, f"slice {image['id']}") for image in ONE_OF_TWO["images"]]
@@ -211,12 +221,14 @@ def test_many_categories_are_cut_in_words() -> None:
     assert "The pictures" not in " ".join(section.sentences)
 
 
+@pytest.mark.slow
 def test_of_several_models_the_first_two_are_shown(models: list[apf.Evaluation]) -> None:
     three = of(models[0], models[1], models[0], max_images=10)
     for section in (card_gallery.section(three), label_candidates.section(three)):
         assert "The cards are about the first two models, model_0 and model_1." in section.notes
 
 
+@pytest.mark.slow
 def test_queries_name_the_model_that_they_are_about() -> None:
     """The second model misses what the first one finds, and the query gives the row of the second one."""
     models = [apf.evaluate(ONE_OF_TWO, ONE_HIT[:1]), apf.evaluate(ONE_OF_TWO, [])]

@@ -27,6 +27,7 @@ def made(compared: Compared) -> Section:
     return section
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
     """At the operating point of the page: the score with the best F1 over all categories."""
     section = made(pair)
@@ -41,6 +42,7 @@ def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluati
     assert totals == sorted(totals, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_answer_in_words(pair: Compared, one: Compared) -> None:
     assert list(made(pair).sentences) == [
         "model_a: 1,052 detections right, 12 predicted as another category, 364 on background; 1,302 annotations missed.",
@@ -73,6 +75,7 @@ def test_counts_follow_the_slider_and_link_to_cards(pair: Compared) -> None:
             assert at == series(f"{n:,}" for n in counts) and len(counts) == 1 + len(pair.point.even)
 
 
+@pytest.mark.slow
 def test_each_model_has_a_matrix_of_its_own(pair: Compared) -> None:
     drawn = made(pair).blocks[1]
     assert isinstance(drawn, Fragment)
@@ -97,6 +100,7 @@ def test_every_protocol_has_the_section(name: str) -> None:
         assert section.sentences[0].startswith("model_0: ")
 
 
+@pytest.mark.slow
 def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
@@ -114,6 +118,7 @@ def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     assert section.notes[-1] == ("The 30 categories with most confusions have rows and columns; the other 1,173 are together.")
 
 
+@pytest.mark.slow
 def test_rows_that_are_cut_are_said() -> None:
     """Of 45 confusions, the list shows 30."""
     box = {"bbox": [0, 0, 40, 40]}
@@ -130,6 +135,7 @@ def test_rows_that_are_cut_are_said() -> None:
     assert f"The first 10 of {table.frame.height} rows are shown." in table_markup(table)
 
 
+@pytest.mark.slow
 def test_the_most_frequent_confusion_may_not_be_alone() -> None:
     """Two cats and two dogs: one of each is found, one of each is found as the other."""
     twice = [row | {"id": 10 * row["id"]} for row in ONE_OF_TWO["annotations"]]

@@ -29,6 +29,7 @@ def tables(section: Section) -> dict[str, pl.DataFrame]:
     return {each.caption: each.frame for each in blocks if isinstance(each, Table)}
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_error_impact(pair: Compared, models: list[apf.Evaluation]) -> None:
     section = error_types.section(pair)
     shown = tables(section)["Errors at IoU 0.5, and AP that each type costs"]
@@ -44,6 +45,7 @@ def test_numbers_are_those_of_error_impact(pair: Compared, models: list[apf.Eval
     assert tables(section)["Errors by category and type, the largest differences first"]["miss"].sum() == 1192 + 1210
 
 
+@pytest.mark.slow
 def test_counts_link_to_their_errors(pair: Compared) -> None:
     """Each link selects as many rows as it says, in the table and behind the bars."""
     section = error_types.section(pair)
@@ -95,6 +97,7 @@ def test_every_protocol_has_the_section(name: str) -> None:
     assert shown.height == len(KINDS) and len(section.sentences) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_errors_without_costs_are_counted(n: int) -> None:
     models = [tiny("kitti")] * n
@@ -105,6 +108,7 @@ def test_errors_without_costs_are_counted(n: int) -> None:
         assert shown[f"errors {k}"].to_list() == [errors.count(kind) for kind in KINDS[:6]] and errors
 
 
+@pytest.mark.slow
 def test_nothing_detected_or_annotated_and_one_category() -> None:
     nothing = error_types.section(of(apf.evaluate(ONE_OF_TWO, [])))
     assert nothing.sentences == ["model_0 has AP 0.000 at IoU 0.5, and loses most to missed annotations (1.000)."]
@@ -118,6 +122,7 @@ def test_nothing_detected_or_annotated_and_one_category() -> None:
     assert [each.summary for each in alone.blocks if isinstance(each, Details)] == ["The error types"]
 
 
+@pytest.mark.slow
 def test_many_categories_are_cut_in_words() -> None:
     truth = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1204)]}
     section = error_types.section(of(apf.evaluate(truth, ONE_HIT), apf.evaluate(truth, ONE_HIT)))
@@ -136,6 +141,7 @@ DISTANCES = Protocol(
 )
 
 
+@pytest.mark.slow
 def test_thresholds_in_words() -> None:
     compared = of(apf.evaluate(CUBOIDS, [CUBOID | {"score": 0.5, "cuboid_x": 7.0}], DISTANCES))
     section = error_types.section(compared)
@@ -146,6 +152,7 @@ def test_thresholds_in_words() -> None:
     assert own.threshold == "IoU 0.5 to 0.7 by category"
 
 
+@pytest.mark.slow
 def test_similarities_of_users_have_the_section() -> None:
     def same_place(pairs: pl.DataFrame) -> pl.Series:
         return (pairs["x"] == pairs["x_right"]).cast(pl.Float64)
@@ -154,6 +161,7 @@ def test_similarities_of_users_have_the_section() -> None:
     assert section.sentences[0].startswith("model_0 has AP 0.500 at a similarity of 0.5")
 
 
+@pytest.mark.slow
 def test_low_thresholds_have_error_types_too() -> None:
     """A threshold that is not above the usual background."""
     evaluation = tiny("coco", iou_thresholds=0.1)

@@ -32,6 +32,7 @@ def street(models: list[apf.Evaluation]) -> Compared:
     return history_of(models)
 
 
+@pytest.mark.slow
 def test_the_answer_in_words(street: Compared) -> None:
     assert history.answer(street) == (
         "AP is best at epoch 2, 0.277, and not significantly better than at the last one, epoch 4 "
@@ -51,6 +52,7 @@ def test_the_answer_in_words(street: Compared) -> None:
     assert screen.figures[1].value == "0.277" and screen.chips_about.endswith(" in epoch 2 than in epoch 4.")
 
 
+@pytest.mark.slow
 def test_the_last_one_may_be_the_best(models: list[apf.Evaluation]) -> None:
     subject = of_evaluations({"release": ["v1", "v2"]}, Compared(models, ["a", "b"]))
     assert history.answer(subject) == (
@@ -61,6 +63,7 @@ def test_the_last_one_may_be_the_best(models: list[apf.Evaluation]) -> None:
     assert history.answer(same) == "AP is best at the last one, v2, 0.268, and the same at the first one, v1."
 
 
+@pytest.mark.slow
 def test_the_table_has_the_last_one_first(street: Compared) -> None:
     found = tables(history.section(street))
     table = found["AP over epoch, the last one first"]
@@ -85,6 +88,7 @@ def test_charts_of_numbers_and_categories(street: Compared) -> None:
     assert "AP50 over epoch: 0.1" in numbers and "car over epoch: 0." in categories
 
 
+@pytest.mark.slow
 def test_error_types_of_all_checkpoints(street: Compared) -> None:
     section = history.error_types(street)
     assert section.sentences[0].startswith("From epoch 1 to 4, missed annotations cost ")
@@ -119,6 +123,7 @@ def test_few_images_and_no_annotations() -> None:
     assert sections_of(subject)[0].key == "history"
 
 
+@pytest.mark.slow
 def test_pages_and_terminals_of_search_runs(tmp_path: Path) -> None:
     qrels = {f"q{k}": {"good": 1, "bad": 0} for k in range(30)}
     runs = {
@@ -134,6 +139,7 @@ def test_pages_and_terminals_of_search_runs(tmp_path: Path) -> None:
     assert re.findall(r"P@1 over week: [^\"]*", text) == ["P@1 over week: 0.500 at 1, 0.733 at 3"]
 
 
+@pytest.mark.slow
 def test_names_are_text(models: list[apf.Evaluation], tmp_path: Path) -> None:
     over = {"<b>": ["<img onerror=alert(1)>", "x"]}
     text = apf.write_report(tmp_path / "r.html", *models, over=over, max_images=0, tables=True).read_text()

@@ -23,6 +23,7 @@ def text(compared: Compared) -> str:
     return rules.markup
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_is_said(pair: Compared, one: Compared) -> None:
     said = text(replace(pair, n_resamples=700, seed=3, max_images=25))
     assert "what each image contributes to a number (its influence)" in said and "700" not in said
@@ -32,6 +33,7 @@ def test_what_was_asked_for_is_said(pair: Compared, one: Compared) -> None:
     assert "p is how surprising" not in text(one)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ResampledWarning")
 def test_resamples_are_named_where_there_are_some() -> None:
     drawn = of(*[tiny("voc2007")] * 2, n_resamples=700, seed=3)
@@ -41,6 +43,7 @@ def test_resamples_are_named_where_there_are_some() -> None:
     assert "700 of the images, seed 3" in how_computed.section(drawn).blocks[1].markup  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_calls_in_python_are_those_of_the_page(pair: Compared, one: Compared) -> None:
     said = unescape(text(pair))
     score = pair.point.best[0]  # type: ignore[union-attr]

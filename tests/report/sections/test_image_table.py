@@ -46,6 +46,7 @@ def test_counts_are_those_of_the_images(pair: Compared) -> None:
     assert section.sentences == ("The images that speak most against model_b come first.",)
 
 
+@pytest.mark.slow
 def test_images_link_to_their_errors(pair: Compared) -> None:
     _, table = made(pair)
     ids, errors = pair.worst_images["image_id"], pair.rows.errors
@@ -69,6 +70,7 @@ def test_without_a_derivative_there_is_no_influence() -> None:
     assert section.sentences == ("The images with most errors come first.",)
 
 
+@pytest.mark.slow
 def test_pictures_are_small_and_linked(one: Compared, tmp_path: Path) -> None:
     _, table = made(replace(one, pictures=Pictures(STREET / "images", tmp_path)))
     assert table.frame.columns[:2] == ["image", "picture"] and len(table.drawn["picture"]) == 100
@@ -94,6 +96,7 @@ def test_names_are_text() -> None:
     assert bad not in table_markup(table) and "&lt;img src=x" in table_markup(table)
 
 
+@pytest.mark.slow
 def test_nothing_detected_or_annotated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import apframe as apf
 from apframe.report.compared import Compared
@@ -22,6 +23,7 @@ def once(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.Series(kept))
 
 
+@pytest.mark.slow
 def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Evaluation]) -> None:
     section = label_candidates.section(one)
     table, cards = section.blocks
@@ -41,6 +43,7 @@ def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Ev
     )
 
 
+@pytest.mark.slow
 def test_what_both_models_suggest_is_listed_once(pair: Compared, models: list[apf.Evaluation]) -> None:
     table = label_candidates.section(pair).blocks[0]
     assert isinstance(table, Table)
@@ -49,6 +52,7 @@ def test_what_both_models_suggest_is_listed_once(pair: Compared, models: list[ap
     assert table.frame.filter(pl.col("labelled").is_not_null()).height == n_distinct
 
 
+@pytest.mark.slow
 def test_candidates_of_pooled_categories_may_have_none() -> None:
     """The missing annotation that a detection suggests has no category; the pair of annotations has one."""
     box = {"image_id": 1, "category_id": 1}
@@ -64,6 +68,7 @@ def test_candidates_of_pooled_categories_may_have_none() -> None:
     assert sorted(table.frame["labelled"].is_null()) == [False, True]
 
 
+@pytest.mark.slow
 def test_a_pair_of_annotations_is_one_candidate_with_one_label() -> None:
     """Nobody finds either of them, so each is the duplicate of the other one; they have different categories."""
     box = {"image_id": 1, "bbox": [10, 10, 50, 50]}

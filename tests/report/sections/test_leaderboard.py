@@ -48,6 +48,7 @@ def test_numbers_are_those_of_compare_and_the_evaluations(three: Compared) -> No
     assert board["ranks"].to_list() == ["1 to 2", "1 to 2", "3"]
 
 
+@pytest.mark.slow
 def test_the_answers_in_words(three: Compared) -> None:
     (against,) = leaderboard.best(three).sentences
     assert leaderboard.answer(three).startswith("model_b has the highest AP, 0.277, and leads in 7")
@@ -86,6 +87,7 @@ def test_best_of_each_row_and_its_lead(three: Compared) -> None:
     assert differ == dict(found.select("name", "run_b").rows())
 
 
+@pytest.mark.slow
 def test_error_types_of_all_models_side_by_side(three: Compared) -> None:
     shown = tables(leaderboard.error_types(three))
     for name, each in zip(NAMES, three.evaluations, strict=True):
@@ -163,6 +165,7 @@ def test_categories_with_intervals_come_first() -> None:
     assert shown["key 0"].to_list() == ["cat", "dog"] and shown["lead"][0] < shown["lead"][1]
 
 
+@pytest.mark.slow
 def test_low_thresholds_have_error_types_too() -> None:
     """A threshold that is not above the usual background."""
     assert leaderboard.error_types(Compared([tiny("coco", iou_thresholds=0.1)] * 3, NAMES)).blocks

@@ -32,6 +32,7 @@ def numbers(step: NextStep) -> list[float]:
     return [float(text.replace(",", "").replace("−", "-")) for text in _NUMBER.findall(step.reason)]
 
 
+@pytest.mark.slow
 def test_each_has_an_interval(one: Compared, pair: Compared) -> None:
     for compared in (one, pair):
         (found,) = next_steps(compared)
@@ -39,6 +40,7 @@ def test_each_has_an_interval(one: Compared, pair: Compared) -> None:
         assert all("95 % CI" in step.reason for step in found.steps)
 
 
+@pytest.mark.slow
 def test_the_costliest_type_is_that_of_the_leader(pair: Compared, models: list[apf.Evaluation]) -> None:
     """model_b has the higher AP."""
     impact = models[1].error_impact(0.5, intervals=True).filter(pl.col("name").is_null()).head(6)
@@ -49,6 +51,7 @@ def test_the_costliest_type_is_that_of_the_leader(pair: Compared, models: list[a
     assert step.mark == Mark({"model": "model_b", "error": "miss"}, row["n"])
 
 
+@pytest.mark.slow
 def test_the_images_needed_are_those_of_n_needed(pair: Compared, models: list[apf.Evaluation]) -> None:
     needed, now, difference, _, low, high = numbers(steps(pair)["Test on more"])
     table = models[0].compare(models[1], metrics="AP")
@@ -58,12 +61,14 @@ def test_the_images_needed_are_those_of_n_needed(pair: Compared, models: list[ap
     assert [difference, low, high] == [pytest.approx(row[name], abs=5e-4) for name in ("difference", "low", "high")]
 
 
+@pytest.mark.slow
 def test_a_clear_difference_needs_no_images(models: list[apf.Evaluation]) -> None:
     night = [each.where("time_of_day = 'night'") for each in models]
     assert "Test on more" not in steps(Compared(night, ["a", "b"]))
     assert "Test on more" not in steps(Compared([models[0], models[0]], ["a", "b"]))  # equal
 
 
+@pytest.mark.slow
 def test_the_slice_or_category_that_costs_more(pair: Compared, one: Compared, models: list[apf.Evaluation]) -> None:
     """The rise is that of AP at 0.5 over all if only the errors of these images, or of this category, are fixed."""
     step = steps(pair)["Look at weather"]
@@ -86,6 +91,7 @@ def test_the_slice_or_category_that_costs_more(pair: Compared, one: Compared, mo
     assert f"Look at {lowest}, the lowest AP by category" in [each.action for each in alone.steps]
 
 
+@pytest.mark.slow
 def test_the_threshold_has_the_best_f1(pair: Compared, models: list[apf.Evaluation]) -> None:
     score = pair.point.best[1]  # type: ignore[union-attr]
     row = models[1].at(score, 0.5).by(intervals=True).row(0, named=True)
@@ -97,6 +103,7 @@ def test_the_threshold_has_the_best_f1(pair: Compared, models: list[apf.Evaluati
     ]
 
 
+@pytest.mark.slow
 def test_the_share_of_doubtful_labels(pair: Compared, models: list[apf.Evaluation]) -> None:
     """An annotation counts once, and crowds do not count. The leading model says so."""
     rows = Compared([models[1]], ["model_b"]).label_rows
@@ -114,6 +121,7 @@ def test_models_that_agree_have_each_doubtful_label_once(models: list[apf.Evalua
     assert twice.label_rows.drop("model").equals(one.label_rows.drop("model"))
 
 
+@pytest.mark.slow
 def test_links_lead_to_sections_without_cards(pair: Compared) -> None:
     sections = sections_of(replace(pair, max_images=0))
     keys = {section.key for section in sections}
@@ -121,12 +129,14 @@ def test_links_lead_to_sections_without_cards(pair: Compared) -> None:
     assert {mark for mark in marks if isinstance(mark, str)} == set(marks) <= keys
 
 
+@pytest.mark.slow
 def test_without_numbers_there_is_no_advice() -> None:
     """A few images have no intervals; a protocol without precision has no errors."""
     assert next_steps(Compared([apf.evaluate(ONE_OF_TWO, ONE_HIT)], ["a"])) == []
     assert next_steps(Compared([tiny("refcoco")], ["a"])) == []
 
 
+@pytest.mark.slow
 def test_queries_that_would_tell_runs_apart() -> None:
     """Of runs that differ little; those that differ clearly, and a run alone, have no such advice."""
     for names, is_said in ((["lexical", "dense"], True), (["lexical", "hybrid"], False), (["lexical"], False)):

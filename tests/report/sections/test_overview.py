@@ -27,6 +27,7 @@ def by_time(models: list[apf.Evaluation]) -> Compared:
     return Compared(models, ["model_a", "model_b"], by=["time_of_day"])
 
 
+@pytest.mark.slow
 def test_the_slice_that_differs_is_named(by_time: Compared) -> None:
     """model_b is clearly better at night; its chip leads to the errors there."""
     first = overview.of_models(by_time)
@@ -43,6 +44,7 @@ def test_the_slice_that_differs_is_named(by_time: Compared) -> None:
     assert [each.mark for each in without] == ["slices"]
 
 
+@pytest.mark.slow
 def test_nothing_that_is_clear_is_said(pair: Compared) -> None:
     """12 categories, 4 kinds of weather and 3 sizes, of which two kinds of weather and two sizes have no interval."""
     first = overview.of_models(pair)
@@ -59,6 +61,7 @@ def test_one_model_has_its_costliest_error_types(one: Compared, models: list[apf
     assert first.chips_about == "Error types that cost most AP at IoU 0.5:"
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_intervals(pair: Compared, models: list[apf.Evaluation]) -> None:
     for figure, name, each in zip(overview.of_models(pair).figures, pair.names, models, strict=True):
         row = each.intervals(metrics="AP").row(0, named=True)
@@ -85,6 +88,7 @@ def test_three_models_are_compared_with_the_first(models: list[apf.Evaluation]) 
     assert (equal.chips_about, equal.chips) == ("No model is clearly better or worse than a.", [])
 
 
+@pytest.mark.slow
 def test_doubts_about_the_data_are_said_first() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
@@ -94,6 +98,7 @@ def test_doubts_about_the_data_are_said_first() -> None:
     assert "no detections" in first.doubts[0]
 
 
+@pytest.mark.slow
 def test_a_number_without_a_value() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
@@ -120,6 +125,7 @@ def test_lower_errors_are_better() -> None:
     assert overview._verdict(0.1, "ATE") == overview._verdict(-0.1, "AP") == "worse"
 
 
+@pytest.mark.slow
 def test_search_runs() -> None:
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2])
     searched = Searched(found, ["run_lexical", "run_hybrid"])
@@ -134,6 +140,7 @@ def test_search_runs() -> None:
     assert (without.figures, without.chips, without.notes) == ((), (), first.notes)
 
 
+@pytest.mark.slow
 def test_slices_and_measures_that_differ_between_two_runs() -> None:
     """The slices come first, then the other measures; the first one is in the sentence."""
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=DATA / "queries.csv")
@@ -156,6 +163,7 @@ def test_slices_and_measures_that_differ_between_two_runs() -> None:
     assert overview.of_runs(Searched(alone, ["lexical", "dense"])).chips_about == ""
 
 
+@pytest.mark.slow
 def test_runs_that_differ_from_the_first_one() -> None:
     found = apf.evaluate_run(DATA / "qrels.txt", [RUNS[1], RUNS[0], RUNS[2]], "AP")
     first = overview.of_runs(Searched(found, ["run_hybrid", "run_lexical", "run_dense"]))
@@ -166,6 +174,7 @@ def test_runs_that_differ_from_the_first_one() -> None:
     assert overview.of_runs(Searched(same, [*"abc"])).chips_about == "No run is clearly better or worse than a."
 
 
+@pytest.mark.slow
 def test_the_lowest_queries_of_one_run() -> None:
     """Queries without relevant documents have 0 anyway: they are not named."""
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[0], queries=DATA / "queries.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import apframe as apf
 from apframe.report.compared import Compared
@@ -23,6 +24,7 @@ def test_says_what_was_compared(pair: Compared) -> None:
     assert table.frame["detections"].to_list() == [each.detections.height for each in pair.evaluations]
 
 
+@pytest.mark.slow
 def test_departures_and_subsets_are_named() -> None:
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, max_detections=[7]).where("image_id = 1")
     said = provenance.facts(Compared([evaluation], ["a"]))[1]
@@ -30,6 +32,7 @@ def test_departures_and_subsets_are_named() -> None:
     assert "but with other max_detections" in said.markup and "image_id = 1" in said.markup
 
 
+@pytest.mark.slow
 def test_copies_for_other_classes_are_not_counted() -> None:
     car = {"image_id": "0", "category_id": "Car", "x": 0.0, "y": 0.0, "width": 90.0, "alpha": 0.0}
     truth = apf.Dataset(

@@ -29,6 +29,7 @@ def frames(section: Section | None) -> list[pl.DataFrame]:
     return [block.frame for block in section.blocks if isinstance(block, Table)]
 
 
+@pytest.mark.slow
 def test_queries_won_and_lost(two: apf.RunEvaluation) -> None:
     section = queries.changed(Searched(two, NAMES))
     ap = two.per_query.filter(measure="AP").pivot("run", index="query_id", values="value")
@@ -52,6 +53,7 @@ def test_queries_won_and_lost(two: apf.RunEvaluation) -> None:
     assert numbers == [places[query_id] for query_id in falling]
 
 
+@pytest.mark.slow
 def test_of_three_runs_the_first_and_the_best_other_are_compared() -> None:
     three = apf.evaluate_run(DATA / "qrels.txt", [RUNS[2], RUNS[0], RUNS[1]])
     section = queries.changed(Searched(three, ["run_dense", "run_lexical", "run_hybrid"]))
@@ -61,6 +63,7 @@ def test_of_three_runs_the_first_and_the_best_other_are_compared() -> None:
     assert frames(section)[0].columns == ["query_id", "run 0", "run 2", "difference", "n_relevant"]
 
 
+@pytest.mark.slow
 def test_texts_are_beside_the_ids_and_cut(tmp_path: Path) -> None:
     whole = "<img src=x onerror=alert(1)> " + "größe " * 40
     attributes = pl.DataFrame({"query_id": ["a\"'<", "b"], **{f"x{k}": [k, k] for k in range(6)}, "title": [whole, "kurz"]})
@@ -76,6 +79,7 @@ def test_texts_are_beside_the_ids_and_cut(tmp_path: Path) -> None:
     assert ">a&quot;&#x27;&lt;</a>" in text
 
 
+@pytest.mark.slow
 def test_ids_without_blanks_keep_their_beginning(tmp_path: Path) -> None:
     long = "x" * 90
     qrels = {long: {"d": 1, "e": 0}, "b": {"d": 1}}
@@ -86,6 +90,7 @@ def test_ids_without_blanks_keep_their_beginning(tmp_path: Path) -> None:
     assert f"▼ {long[:39]}… 0.500</a>" in one
 
 
+@pytest.mark.slow
 def test_filters_are_the_attributes_that_were_asked_for(two: apf.RunEvaluation) -> None:
     form, table, _ = queries.each(Searched(two, NAMES, by=["n_words", "topic"])).blocks
     assert isinstance(form, Fragment) and isinstance(table, Table) and two.queries is not None
@@ -125,6 +130,7 @@ def test_names_of_runs_may_be_those_of_columns() -> None:
     assert frames(queries.each(searched))[0].rows() == [("q", 0.5, 1.0, 1)]
 
 
+@pytest.mark.slow
 def test_of_one_run_every_measure_is_shown() -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
     section = queries.each(Searched(*together([one], ["a"])))
@@ -161,6 +167,7 @@ def test_judged_documents_by_hand() -> None:
     assert table.rows() == [("old", 2, 0.5, 2, 0.5), ("new", 1, 0.0, 1, 0.0)]
 
 
+@pytest.mark.slow
 def test_long_runs_are_not_evaluated_again(two: apf.RunEvaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "_MOST_DOCUMENTS", 5_999)
     section = queries.coverage(Searched(two, NAMES))

@@ -48,6 +48,7 @@ def markup(searched: Searched) -> str:
     return inside.markup
 
 
+@pytest.mark.slow
 def test_lines_and_moves_equal_those_of_sql() -> None:
     two = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2])
     lines = ranking_lines(Searched(two, ["run_lexical", "run_hybrid"]))
@@ -66,6 +67,7 @@ def test_lines_and_moves_equal_those_of_sql() -> None:
     assert only.filter(run="run_hybrid")["moved"].unique().to_list() == ["new"]
 
 
+@pytest.mark.slow
 def test_ranks_are_those_of_the_measures() -> None:
     """Equal scores are by document id, descending."""
     qrels = {"q": {"a": 1, "b": 1}}
@@ -83,6 +85,7 @@ def test_ranks_are_those_of_the_measures() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_relevant_documents_that_come_later_are_counted() -> None:
     qrels = {"q": {f"d{k:02}": 1 for k in range(30)}}
     run = {"q": {f"d{k:02}": 100.0 - k for k in range(25)}}
@@ -115,6 +118,7 @@ def test_queries_that_one_run_lacks_and_ids_that_look_like_html() -> None:
     assert "by 0 ranks" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "shown"), [(1, 1), (100, 100), (2_000, 120)])
 def test_of_many_queries_some_have_rankings(n: int, shown: int) -> None:
     """Those that are drawn, that changed most, and the lowest."""

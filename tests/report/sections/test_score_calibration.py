@@ -17,6 +17,7 @@ from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_error_types import of, tables
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evaluation]) -> None:
     section = score_calibration.section(pair)
     shown = tables(section)
@@ -54,6 +55,7 @@ def hits(*scores: tuple[float, bool]) -> Compared:
     return of(apf.evaluate(truth, found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scores", "found"),
     [
@@ -78,6 +80,7 @@ def test_every_protocol_has_the_section(name: str) -> None:
         assert score_calibration.section(of(tiny(name))).sentences
 
 
+@pytest.mark.slow
 def test_what_has_no_calibration_is_said_in_words() -> None:
     logits = apf.evaluate(ONE_OF_TWO, [row | {"score": 7.5} for row in ONE_HIT])
     section = score_calibration.section(of(logits, apf.evaluate(ONE_OF_TWO, ONE_HIT)))
@@ -90,6 +93,7 @@ def test_what_has_no_calibration_is_said_in_words() -> None:
     assert (list(nothing.sentences), list(nothing.blocks)) == (["model_0 has no detections that count."], [])
 
 
+@pytest.mark.slow
 def test_more_models_than_can_be_drawn(models: list[apf.Evaluation]) -> None:
     section = score_calibration.section(Compared([models[0]] * 8, [f"m{k}" for k in range(8)]))
     assert sum(isinstance(block, Chart) for block in section.blocks) == 6
@@ -102,6 +106,7 @@ def test_pooled_categories_have_one_row() -> None:
     assert set(tables(score_calibration.section(of(pooled)))) == {"Calibration at IoU 0.5", "Ranges of scores"}
 
 
+@pytest.mark.slow
 def test_one_detection_is_no_share(one: Compared, pair: Compared) -> None:
     box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [box | {"id": 1}]}

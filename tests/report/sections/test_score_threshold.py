@@ -42,6 +42,7 @@ def at_some_scores(compared: Compared) -> pl.DataFrame:
     return opened(compared, "At some scores").frame
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_operating_points(pair: Compared, models: list[apf.Evaluation]) -> None:
     section = score_threshold.section(pair)
     table = at_some_scores(pair)
@@ -58,6 +59,7 @@ def test_counts_are_those_of_operating_points(pair: Compared, models: list[apf.E
         )
 
 
+@pytest.mark.slow
 def test_the_operating_point_follows_the_slider(pair: Compared, models: list[apf.Evaluation]) -> None:
     """Its table has the counts at the best F1 of each model, and all others as series."""
     assert pair.point is not None
@@ -72,6 +74,7 @@ def test_the_operating_point_follows_the_slider(pair: Compared, models: list[apf
             assert mark is not None and mark.selection == {"model": name, "outcome": count}
 
 
+@pytest.mark.slow
 def test_links_of_scores_have_as_many_rows_as_they_say(pair: Compared) -> None:
     rows = pair.rows.table().explode("model")
     table = opened(pair, "At some scores")
@@ -99,6 +102,7 @@ def test_points_of_curves_link_to_their_detections(pair: Compared) -> None:
                 assert mark.n == rows.filter(is_in, model=name).height > 0
 
 
+@pytest.mark.slow
 def test_every_category_has_its_best_score(pair: Compared, one: Compared, models: list[apf.Evaluation]) -> None:
     table = by_category(pair).frame
     assert table["objects"].is_sorted(descending=True)
@@ -112,6 +116,7 @@ def test_every_category_has_its_best_score(pair: Compared, one: Compared, models
     assert alone.columns[2:] == ["score_threshold 0", "precision 0", "recall 0", "f1 0"]
 
 
+@pytest.mark.slow
 def test_curves_have_at_most_101_points(pair: Compared) -> None:
     chart = next(block for block in score_threshold.section(pair).blocks if isinstance(block, Chart))
     paths = re.findall(r'<path class="curve [^>]*>', chart.svg)
@@ -120,6 +125,7 @@ def test_curves_have_at_most_101_points(pair: Compared) -> None:
     assert len(chart.svg) < 60_000
 
 
+@pytest.mark.slow
 def test_curves_begin_at_the_lowest_score(one: Compared, models: list[apf.Evaluation]) -> None:
     chart = next(block for block in score_threshold.section(one).blocks if isinstance(block, Chart))
     _, down = scales((0.0, 1.0))
@@ -128,6 +134,7 @@ def test_curves_begin_at_the_lowest_score(one: Compared, models: list[apf.Evalua
     assert recall == str(down(lowest))
 
 
+@pytest.mark.slow
 def test_the_section_of_many_categories_is_small() -> None:
     section = score_threshold.section(many(n_categories=80, n_models=2))
     assert 20_000 < len(page("a", [section])) - len(page("a", [])) < 300_000
@@ -135,18 +142,20 @@ def test_the_section_of_many_categories_is_small() -> None:
 
 @pytest.mark.slow
 def test_the_rarest_of_very_many_categories_are_cut() -> None:
-    table = by_category(many(n_categories=1_203, n_models=1))
-    assert table.frame.height == 1_203
+    table = by_category(many(n_categories=203, n_models=1))
+    assert table.frame.height == 203
     assert {len(cells) for cells in table.drawn.values()} == {200}
-    assert "The first 200 of 1,203 rows are shown." in table_markup(table)
+    assert "The first 200 of 203 rows are shown." in table_markup(table)
 
 
+@pytest.mark.slow
 def test_more_models_than_can_be_drawn(models: list[apf.Evaluation]) -> None:
     section = score_threshold.section(Compared([models[0]] * 8, [f"m{k}" for k in range(8)]))
     assert len(section.sentences) == 8
     assert "Charts show the first 6 of 8 models." in section.notes
 
 
+@pytest.mark.slow
 def test_scores_beyond_1() -> None:
     logits = [row | {"score": score} for row, score in zip(ONE_HIT, (7.5, -2.5), strict=True)]
     compared = of(apf.evaluate(ONE_OF_TWO, logits))
@@ -156,6 +165,7 @@ def test_scores_beyond_1() -> None:
     assert section.sentences[0].startswith("model_0: the best F1, 0.667, is at a score of 7.5")
 
 
+@pytest.mark.slow
 def test_above_all_scores_nothing_is_detected() -> None:
     evaluation = apf.evaluate(ONE_OF_TWO, [row | {"score": 0.25} for row in ONE_HIT])
     table = at_some_scores(of(evaluation))

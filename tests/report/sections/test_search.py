@@ -27,6 +27,7 @@ def two() -> apf.RunEvaluation:
     return apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=DATA / "queries.csv")
 
 
+@pytest.mark.slow
 def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_path: Path) -> None:
     text = apf.write_report(tmp_path / "r.html", two, by="topic").read_text()
     tables = read_tables(text)
@@ -42,6 +43,7 @@ def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_pat
     assert [row[0] for row in tables["AP by topic"][1:]] == two.by("topic")["topic"].unique().sort().to_list()
 
 
+@pytest.mark.slow
 def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluation) -> None:
     pair = Searched(two, ["run_lexical", "run_hybrid"])
     assert search.better(pair).sentences == []
@@ -62,6 +64,7 @@ def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluatio
     ]
 
 
+@pytest.mark.slow
 def test_p_is_that_of_compare_and_of_the_command(two: apf.RunEvaluation, capsys: pytest.CaptureFixture[str]) -> None:
     """One question has one answer, whoever is asked."""
     wanted = two.compare().select("measure", "p").rows()
@@ -74,6 +77,7 @@ def test_p_is_that_of_compare_and_of_the_command(two: apf.RunEvaluation, capsys:
     assert printed.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in wanted]
 
 
+@pytest.mark.slow
 def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
     evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
@@ -92,6 +96,7 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     assert table.frame["run 2"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_which_queries_differences_are_over(two: apf.RunEvaluation) -> None:
     """The dense run lacks one of the 60 queries, so that the means of pairs are not those of the runs."""
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
@@ -107,6 +112,7 @@ def test_which_queries_differences_are_over(two: apf.RunEvaluation) -> None:
     assert search.better(Searched(two, ["run_lexical", "run_hybrid"])).notes == []
 
 
+@pytest.mark.slow
 def test_one_run(tmp_path: Path) -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
     text = apf.write_report(tmp_path / "r.html", one, names=["lexical"]).read_text()
@@ -115,6 +121,7 @@ def test_one_run(tmp_path: Path) -> None:
     assert f"AP is {row['estimate']:.3f}; with other queries of the same kind, {row['low']:.3f} to {row['high']:.3f}." in text
 
 
+@pytest.mark.slow
 def test_measures_without_plain_means_have_no_intervals() -> None:
     mixed = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP AP")
     section = search.better(Searched(mixed, ["run_lexical", "run_hybrid"]))
@@ -134,6 +141,7 @@ def test_one_query_has_no_interval() -> None:
     assert answer == "No interval for the difference in AP, +0.500 for new: too few queries have a value."
 
 
+@pytest.mark.slow
 def test_methods_in_words(two: apf.RunEvaluation) -> None:
     block = search.rules(Searched(two, ["run_lexical", "run_hybrid"])).blocks[-1]
     assert isinstance(block, Fragment)
@@ -152,6 +160,7 @@ def test_policies_in_words() -> None:
     assert "without judgement are removed" in block.markup
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Evaluation], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="cannot be in one report"):
         apf.write_report(tmp_path / "r.html", two, models[0])
@@ -164,6 +173,7 @@ def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Eva
         apf.write_report(tmp_path / "r.html", two, apf.evaluate_run(fewer, RUNS[2]))
 
 
+@pytest.mark.slow
 def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation) -> None:
     assert two.queries is not None
     queries = two.queries.with_columns(pl.col("topic").alias("interval"))
@@ -174,6 +184,7 @@ def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation)
     assert head[0] == "interval" and [row[0] for row in rows] == sorted(queries["topic"].unique())
 
 
+@pytest.mark.slow
 def test_equal_runs_lead_together() -> None:
     runs = {name: {"q": {"d": score, "e": 0.5}, "r": {"d": 1.0}} for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))}
     with pytest.warns(apf.exceptions.FewUnitsWarning):

@@ -228,6 +228,7 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
 
 
 # the same where there are no boxes, which are made of the shapes
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MaskSizeWarning")
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @in_memory_and_as_files
@@ -290,6 +291,7 @@ def test_the_good_shapes_are_good(tmp_path: Path) -> None:
         assert summary(*data, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["annotations", "detections", "both"])
 @in_memory_and_as_files
 @pytest.mark.parametrize(("shape", "columns"), [
@@ -307,6 +309,7 @@ def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_
     assert ("COCO's JSON has it as segmentation" in str(caught.value)) == (columns == "mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 def test_frames_with_masks_by_their_name_in_coco(table: str) -> None:
     truth, results = with_shape({"segmentation": OUTLINE, "bbox": GONE})
@@ -333,6 +336,7 @@ def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_pat
         summary(truth, results, kind, tmp_path, protocol="activitynet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["annotations", "detections"])
 @in_memory_and_as_files
 def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
@@ -386,6 +390,7 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "columns", "message"), OF_FRAMES.values(), ids=OF_FRAMES)
 def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None:
     options, good = SHAPES[shape]
@@ -444,9 +449,7 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("iou_type", ["segm", "boundary"])
 @in_memory_and_as_files
-def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
-    kind: str, iou_type: str, tmp_path: Path
-) -> None:
+def test_run_lengths_of_another_size_are_warned_of(kind: str, iou_type: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"][1] |= {"width": 90, "height": 80}
     with pytest.warns(MaskSizeWarning) as caught:
@@ -460,14 +463,14 @@ def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
 
 
 @in_memory_and_as_files
-def test_boxes_of_run_lengths_of_another_size_than_the_image_are_made_with_a_warning(kind: str, tmp_path: Path) -> None:
+def test_boxes_of_run_lengths_of_another_size_are_warned_of(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": LENGTHS, "bbox": GONE})
     truth["images"][1] |= {"width": 90, "height": 80}
     with pytest.warns(MaskSizeWarning, match=r"where (annotation_id is 12|detection_id is 2); "):
         assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)
 
 
-def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
+def test_run_lengths_of_different_sizes_without_an_image_size() -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
@@ -529,6 +532,7 @@ def test_neither_box_nor_shape(name: str, kind: str, table: str, tmp_path: Path)
     one_line(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize("names", ["xmin ymin xmax ymax", "x1 y1 x2 y2"])
@@ -551,6 +555,7 @@ def test_intervals_are_no_boxes(kind: str, side: str, tmp_path: Path) -> None:
     assert same["AP"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @in_memory_and_as_files
 def test_keypoints_alone_are_not_compared_as_boxes_in_silence(kind: str, tmp_path: Path) -> None:
     person = {"keypoints": [5, 5, 2] * 17, "num_keypoints": 17}
@@ -571,6 +576,7 @@ ALIASES: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1, True])
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
 @pytest.mark.parametrize(("protocol", "alias", "name"), ALIASES.values(), ids=ALIASES)
@@ -642,6 +648,7 @@ def test_fourteen_keypoints() -> None:
 # ---- proposals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("category", [GONE, None, 0, 9, "object"])
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
 def test_proposals_need_no_category(kind: str, category: Any, tmp_path: Path) -> None:
@@ -757,6 +764,7 @@ CYCLES: dict[str, tuple[list[list[int]], str]] = {
 }
 
 
+@pytest.mark.slow
 @in_memory_and_as_files
 @pytest.mark.parametrize(("parents", "named"), CYCLES.values(), ids=CYCLES)
 def test_hierarchy_with_a_cycle(parents: list[list[int]], named: str, kind: str, tmp_path: Path) -> None:
@@ -839,6 +847,7 @@ def test_functions(function: Callable[[pl.DataFrame], Any], error: type[ApframeE
     one_line(caught.value)
 
 
+@pytest.mark.slow
 def test_pairs_are_named_in_the_order_of_their_ids() -> None:
     results = [RESULTS[number % 2] | {"score": number / 1000} for number in range(300)]
     for _ in range(10):

@@ -112,6 +112,7 @@ print(evaluation.pairs.rows(), evaluation.detections.select("x", "y", "width", "
 """
 
 
+@pytest.mark.slow
 def test_a_shape_is_one_module_and_its_place_in_the_list() -> None:
     done = subprocess.run([sys.executable, "-c", NEW_SHAPE], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[(1, 1, 0.5)] [(3.0, 5.0, 0.0, 0.0)] 0"

@@ -65,6 +65,7 @@ def test_other_pixels_are_refused(mode: str, tmp_path: Path) -> None:
         count_labels([str(tmp_path / "map.tiff")])
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no such label map"):
         count_labels([str(tmp_path / "none.png")])

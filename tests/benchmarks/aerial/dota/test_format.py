@@ -60,6 +60,7 @@ def test_results_of_task_2_are_boxes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_evaluated_from_its_files(tmp_path: Path) -> None:
     pytest.importorskip("shapely")
     truth = text_folder(tmp_path / "truth", P1=f"{SHIP}\n30 30 40 30 40 40 30 40 ship 1\n", P2="0 0 8 0 8 8 0 8 plane 0\n")
@@ -119,6 +120,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     return apf.Dataset(pl.DataFrame({"image_id": images, **known}), names, frame)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("dota")
@@ -128,6 +130,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
         assert_frame_equal(getattr(again, table), getattr(dataset, table), check_exact=True, check_column_order=False)
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip_of_rotated_results(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("dota")
@@ -143,6 +146,7 @@ def test_round_trip_of_rotated_results(tmp_path_factory: pytest.TempPathFactory,
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), *[COORDINATES] * 2, *[st.floats(0, 1e5)] * 2)))
 def test_round_trip_of_upright_results(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
     path = tmp_path_factory.mktemp("dota")

@@ -40,6 +40,7 @@ def by_corners(rows: list[Row]) -> pl.DataFrame:
     return by_angle(rows).drop(*BOX, "angle").with_columns(corners=pl.Series([corners(row) for row in rows]))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(rotated))
 def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
@@ -56,6 +57,7 @@ def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
     assert evaluation.summary.rows() == [("AP", *close([mean(expected.values())]))]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(rotated), st.sampled_from([(by_angle, by_corners), (by_corners, by_angle), (by_corners, by_corners)]))
 def test_corners_and_angles_give_the_same_numbers(data: tuple[Any, list[Row]], forms: tuple[Any, Any]) -> None:

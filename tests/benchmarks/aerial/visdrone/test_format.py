@@ -47,6 +47,7 @@ def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
         apf.read_dataset(text_folder(tmp_path / "small", a="0.1,0.2,0.3,0.4,1,4,0,1\n"))
 
 
+@pytest.mark.slow
 def test_from_the_files_to_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth, found = text_folder(tmp_path / "truth", **TRUTH), text_folder(tmp_path / "found", **FOUND)
     assert run("eval", truth, found, "--protocol", "visdrone") == 0
@@ -81,6 +82,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> N
         apf.read_dataset(folder, "visdrone")
 
 
+@pytest.mark.slow
 def test_a_folder_of_empty_files_has_no_detections(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", **TRUTH)
     evaluation = apf.evaluate(truth, text_folder(tmp_path / "found", a="", b=""), "visdrone")

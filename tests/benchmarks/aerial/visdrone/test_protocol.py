@@ -83,6 +83,7 @@ def weathered() -> tuple[apf.Dataset, pl.DataFrame]:
     return apf.Dataset(images, dataset.categories, dataset.annotations), apf.read_coco_results(results)
 
 
+@pytest.mark.slow
 def test_means_by_images_in_sql_and_when_errors_are_fixed() -> None:
     evaluation = apf.evaluate(*weathered(), apf.VISDRONE)
     query = "SELECT sum(ap * n_images) / sum(n_images) FROM metrics WHERE max_detections = 500 AND ap IS NOT NULL"
@@ -99,6 +100,7 @@ def test_resampled_means_count_the_images_that_are_drawn() -> None:
     assert evaluation["AP50"] == pytest.approx(2 / 3) and values == {0.5, round(2 / 3, 9), 1.0}
 
 
+@pytest.mark.slow
 def test_places_that_are_given_stay() -> None:
     """An evaluation's own detections lack rows of other classes, but not their places."""
     objects, rows, _, _ = CASES["a detection of another class uses up a row"]
@@ -107,6 +109,7 @@ def test_places_that_are_given_stay() -> None:
     assert again["AR1"] == once["AR1"] == 0 and once.detections["place_in_image"].to_list() == [2]
 
 
+@pytest.mark.slow
 def test_slices_of_detections_leave_the_places() -> None:
     dataset, detections = weathered()
     detections = detections.with_columns(model=pl.Series(["a", "b"] * detections.height)[: detections.height])

@@ -56,6 +56,7 @@ def test_what_is_unknown_is_written_as_kitti_has_it(tmp_path: Path) -> None:
     assert [line[2] for line in written] == ["1", "-1"]  # which readers take for an integer
 
 
+@pytest.mark.slow
 def test_regions_are_no_positives(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=f"{CAR}\n{REGION}\n")
     in_region = CAR.replace("100 50.5 300 150", "12 22 28 48")
@@ -103,6 +104,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     )
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("kitti")
@@ -169,6 +171,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
     found = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
@@ -193,6 +196,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_check_reports_images_without_a_file(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
     with warnings.catch_warnings(action="error"):

@@ -109,6 +109,7 @@ def test_eleven_positions(case: str) -> None:
     assert numbers(ev) == pytest.approx([AT_11[case]] * 3, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bev", "3d"])
 def test_k3_regions_are_of_the_image_alone(iou_type: str) -> None:
     def placed(row: Row, x: float) -> Row:
@@ -130,6 +131,7 @@ def test_perfect_results_need_41_positives_for_a_perfect_number() -> None:
             assert [*numbers(ev), *numbers(ev, metric="AOS")] == pytest.approx([expected] * 6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
     annotations = [row | {"category_id": "Pedestrian"} for row in cars()] + [SITTING]
     ev = evaluated(annotations, [row | {"category_id": "Pedestrian"} for row in (*found(), ELSEWHERE)])
@@ -137,13 +139,15 @@ def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
     assert numbers(ev, "Car") == [None] * 3
 
 
+@pytest.mark.slow
 def test_k13_the_exact_one_faces_backwards() -> None:
     ev = evaluated(cars(), [dt("Car", 10, 100, 110, 200, 0.95), dt("Car", 0, 100, 100, 200, 0.7, alpha=math.pi), *found(1)])
     assert numbers(ev) == pytest.approx([16.388888889] * 3, abs=1e-8)
     assert numbers(ev, metric="AOS") == pytest.approx([15.277777778] * 3, abs=1e-8)
 
 
-def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
+@pytest.mark.slow
+def test_levels_that_leave_out_detections_are_apart() -> None:
     """A level has the same numbers alone and beside levels with other void detections."""
     bounds = (("height", 0.0, 1000.0),)
     easy = Level("easy", bounds, (("height", 60.0),))
@@ -227,7 +231,7 @@ STREET = [
 @pytest.mark.slow
 @pytest.mark.parametrize("positions", [11, 40])
 @pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
-def test_k21_and_k20_of_rows_and_from_files_to_numbers_by_the_command(
+def test_k21_and_k20_of_rows_and_by_the_command(
     shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...], positions: int,
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -262,6 +266,7 @@ def test_two_results_are_compared_by_the_moderate_level(
 data = st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), st.integers(1, 5))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.sampled_from([11, 40]))
 def test_as_plain_loops(sets: Sets, positions: int) -> None:
@@ -272,6 +277,7 @@ def test_as_plain_loops(sets: Sets, positions: int) -> None:
             assert numbers(ev, name, metric) == pytest.approx(expected, abs=1e-7), (name, metric)
 
 
+@pytest.mark.slow
 @on_many_sets
 def test_classes_of_slices_at_eleven_positions_as_plain_loops(seeds: range) -> None:
     sets = [generated(np.random.default_rng(seed), 4 + seed % 5) for seed in seeds]
@@ -305,9 +311,10 @@ def counted(sets: Sets, name: str, level: str, cut_off: float) -> list[float]:
     return [sum(each) for each in list(zip(*of_images, strict=True))[:3]]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data)
-def test_counts_at_every_cut_off_and_of_all_detections_are_those_of_the_second_pass(sets: Sets) -> None:
+def test_counts_at_cut_offs_are_those_of_the_second_pass(sets: Sets) -> None:
     ev, counts = evaluated(*sets), ("tp", "fp", "fn")
     for level in LEVELS:
         table = ev.thresholds(area_range=level)
@@ -337,6 +344,7 @@ def test_options_that_do_not_fit_are_refused(protocol: apf.Protocol, options: An
         protocol.with_options(**options)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_levels_and_cut_offs_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
         replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
@@ -393,6 +401,7 @@ def test_detections_are_counted_without_their_copies() -> None:
     assert "8 detections" in repr(ev)
 
 
+@pytest.mark.slow
 def test_low_detections_do_not_stop_intervals_by_category() -> None:
     annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
     ev = evaluated(annotations, [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)])
@@ -419,6 +428,7 @@ TABLE = """\
 """
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_kits_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti") == (0, TABLE, "")
     _, marked_up, _ = command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti", "--markdown")
@@ -430,6 +440,7 @@ def test_the_command_prints_the_kits_table(capsys: pytest.CaptureFixture[str], m
     ]
 
 
+@pytest.mark.slow
 def test_the_table_of_parts_and_pickles_is_whole(tmp_path: Path) -> None:
     ev = apf.evaluate(*FILES, "kitti")
     assert str(pickle.loads(pickle.dumps(ev))) == str(ev) == TABLE.rstrip("\n")
@@ -448,6 +459,7 @@ def test_results_of_images_alone_have_no_columns_in_space() -> None:
     assert lines[-2:] == [" Cyclist     hard              –        –", " no BEV, 3D: none of the detections has cuboid_x"]
 
 
+@pytest.mark.slow
 def test_a_note_says_which_column_is_doubtful() -> None:
     """Moved by 50 m in space alone."""
     truth = apf.read_dataset(FILES[0])

@@ -42,6 +42,7 @@ OBJECTS: Objects = [
 ]
 
 
+@pytest.mark.slow
 def test_tables_are_a_data_set(tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "v1.0-mini", tables(SAMPLES, OBJECTS)))
     assert truth.categories["name"].to_list() == [
@@ -77,6 +78,7 @@ def test_tables_are_a_data_set(tmp_path: Path) -> None:
     assert truth.annotations.select("visibility", "instance").row(0) == (4, "i1")
 
 
+@pytest.mark.slow
 def test_velocity_is_the_difference_of_the_neighbours(tmp_path: Path) -> None:
     """At most 1.5 seconds to one neighbour, 3 seconds between both."""
     times = {"a": 0.0, "b": 1.5, "c": 3.0, "d": 5.0, "e": 6.5}
@@ -112,6 +114,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.slow
 def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS)
@@ -130,6 +133,7 @@ def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
 RACK_HERE = [100.0, 60.0, 1.0, 6.0, 2.0, 2.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "in_rack"),
     [
@@ -150,6 +154,7 @@ def test_images_without_racks_have_null_or_nothing(column: pl.Series, in_rack: b
     assert apf.read_results(path, dataset=own)["in_rack"].to_list() == [False, in_rack]
 
 
+@pytest.mark.slow
 def test_names_of_categories_are_in_any_case_in_racks(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS | {"t1": [box("t1", "Bicycle", 0.75, (100.0, 60.0, 1.0))]})
@@ -182,6 +187,7 @@ BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "column", "message"), BAD_PLACES.values(), ids=BAD_PLACES)
 def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
@@ -192,6 +198,7 @@ def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_pa
             read()
 
 
+@pytest.mark.slow
 def test_samples_without_an_entry_are_listed(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", {"t2": RESULTS["t2"]})
@@ -206,6 +213,7 @@ def with_other_ids(truth: apf.Dataset, ids: list[Any], file_names: list[str]) ->
     return apf.Dataset(images, truth.categories, truth.annotations.with_columns(new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [["img-1", "img-2", "img-3"], [7, 8, 9]], ids=["texts", "numbers"])
 @pytest.mark.parametrize(
     "file_names", [["t1", "t2", "t3"], ["lidar/t1.bin", "lidar/t2.bin", "lidar/t3.bin"]], ids=["bare", "files"]
@@ -227,6 +235,7 @@ def test_results_joined_by_name_have_their_distance(ids: list[Any], file_names: 
         apf.read_results(more, dataset=own, join_by_name="images")
 
 
+@pytest.mark.slow
 def test_results_joined_by_name_evaluate_as_by_ids(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(3))
     truth = apf.read_dataset(write_tables(tmp_path / "truth", made))
@@ -240,7 +249,8 @@ def test_results_joined_by_name_evaluate_as_by_ids(tmp_path: Path) -> None:
     assert evaluator.compute().summary.equals(expected)
 
 
-def test_results_keep_their_numbers_when_the_ground_truth_becomes_coco(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_results_keep_their_numbers_when_the_truth_is_coco(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(3))
     truth = apf.read_dataset(write_tables(tmp_path / "truth", made))
     path = write_results(tmp_path / "found.json", results)
@@ -250,6 +260,7 @@ def test_results_keep_their_numbers_when_the_ground_truth_becomes_coco(tmp_path:
     assert_frame_equal(found.summary, expected.summary)  # sums may be in another order
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")
 def test_names_of_several_images_are_refused(tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
@@ -259,7 +270,8 @@ def test_names_of_several_images_are_refused(tmp_path: Path) -> None:
         apf.read_results(path, dataset=own, join_by_name="images")
 
 
-def test_entries_for_unknown_samples_are_refused_without_boxes_too(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_empty_entries_for_unknown_samples_are_refused(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS | {"t9": []})
     with pytest.raises(
@@ -277,6 +289,7 @@ def test_boxes_are_of_the_sample_that_lists_them(tmp_path: Path) -> None:
         apf.read_results(path)
 
 
+@pytest.mark.slow
 def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     many = [box("t1", "car", k / 600, (100.0 + k, 60.0, 1.0)) for k in range(501)]
@@ -285,6 +298,7 @@ def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> 
     assert row == ("warning", ["t1"], "1 of 3 images has more than 500 detections (501 at most), which NUSCENES refuses")
 
 
+@pytest.mark.slow
 def test_splits_are_scenes(tmp_path: Path) -> None:
     made = tables({"t1": ("scene-0103", 0.0, (0.0, 0.0)), "t2": ("scene-0061", 1.0, (0.0, 0.0))}, OBJECTS[:0])
     folder = write_tables(tmp_path / "set", made)
@@ -349,7 +363,7 @@ def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(tables(SAMPLES, OBJECTS)))
-def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: str, tmp_path: Path) -> None:
+def test_a_folder_is_recognized_and_its_missing_table_named(name: str, tmp_path: Path) -> None:
     folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
     (folder / f"{name}.json").unlink()
     assert NuScenesFormat().fits(see(folder), "dataset")
@@ -357,7 +371,7 @@ def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: s
         apf.read_dataset(folder)
 
 
-def test_a_folder_with_a_single_file_of_such_a_name_is_not_taken_for_nuscenes(tmp_path: Path) -> None:
+def test_a_single_file_of_such_a_name_is_no_nuscenes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", {"sample.json": "[]", "instance.json": "[]"})
     assert not NuScenesFormat().fits(see(folder), "dataset")
 
@@ -465,7 +479,7 @@ def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[s
 
 
 @pytest.mark.slow
-def test_tables_and_results_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
+def test_files_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(7))
     root, path = write_for_kit(tmp_path, made), write_results(tmp_path / "found.json", results)
     sides, numbers, aps = run_kit("nuscenes", SCRIPT, {"root": str(root), "results": str(path)})

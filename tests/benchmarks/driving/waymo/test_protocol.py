@@ -92,6 +92,7 @@ def test_w9_an_iou_of_exactly_the_threshold_is_enough() -> None:
     assert numbers(ev, name="Pedestrian") == [1, 1] and numbers(ev) == [0, 0]  # absent classes have 0
 
 
+@pytest.mark.slow
 def test_scores_first() -> None:
     w3, w3e = (evaluated(*HAND[name][:2], matching="score_first") for name in ("W3", "W3e"))
     assert numbers(w3) == pytest.approx([0.5, 0.5], abs=1e-6)
@@ -165,7 +166,7 @@ CUBOID = [(iou_type, f"cuboid_{side}") for iou_type in ("3d", "bev") for side in
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("iou_type", "side"), [*CUBOID, ("bbox", "width"), ("bbox", "height")])
-def test_what_has_a_tiny_side_that_is_compared_or_any_huge_side_matches_nothing(iou_type: str, side: str) -> None:
+def test_tiny_sides_compared_and_huge_sides_match_nothing(iou_type: str, side: str) -> None:
     is_compared = (iou_type, side) != ("bev", "cuboid_height")
     for size, expected in ((0.01, 0 if is_compared else 1), (0.011, 1), (9e5, 1), (1e6, 0)):
         sides = {"x": 5.0, "y": 5.0, "width": 4.0, "height": 4.0} | {side: size}
@@ -192,6 +193,7 @@ data = some_frames(st.integers(1, 4))
 seldom, many = settings(max_examples=max(settings().max_examples // 5, 1)), some_frames(st.sampled_from([16, 8, 1]))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.booleans())
 def test_as_plain_loops(sets: Sets, first: bool) -> None:
@@ -202,9 +204,10 @@ def test_as_plain_loops(sets: Sets, first: bool) -> None:
             assert numbers(ev, metric, SHORT[name]) == pytest.approx(expected, abs=1e-9), (name, metric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["3d", "bev"])
 @on_many_sets
-def test_classes_of_slices_as_plain_loops_where_scores_come_first(seeds: range, iou_type: str) -> None:
+def test_classes_of_slices_score_first_as_plain_loops(seeds: range, iou_type: str) -> None:
     sets = []
     for seed in seeds:
         random = np.random.default_rng(seed)
@@ -220,6 +223,7 @@ def test_classes_of_slices_as_plain_loops_where_scores_come_first(seeds: range, 
     assert table.select(pl.col("^AP_.*$") > 0).sum().sum_horizontal().item() > len(sets)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data)
 def test_counts_at_every_cut_off(sets: Sets) -> None:
@@ -233,7 +237,8 @@ def test_counts_at_every_cut_off(sets: Sets) -> None:
             assert row["recall"] == pytest.approx(row["tp"] / (row["tp"] + row["fn"]) if row["tp"] + row["fn"] else None)
 
 
-def test_a_mean_over_thresholds_where_lists_lack_positives_at_some() -> None:
+@pytest.mark.slow
+def test_a_mean_over_thresholds_of_which_some_lack_positives() -> None:
     """What is found counts as a positive, so a frame may have some at the lowest threshold alone."""
     annotations, detections = generated(np.random.default_rng(0), 12)
     names = tuple(f"AP_{level}" for level in ("L1", "L2"))
@@ -250,7 +255,7 @@ def breakdown(ev: apf.Evaluation, name: str) -> dict[str, float | None]:
 
 
 @pytest.mark.slow
-def test_w7_a_match_across_a_border_is_a_miss_and_a_false_positive() -> None:
+def test_w7_a_match_across_a_border_is_two_errors() -> None:
     ev = evaluated(*HAND["W7"][:2])
     assert breakdown(ev, "RANGE") == {"[0, 30)": 0, "[30, 50)": 0, "[50, inf)": 0}
     assert breakdown(ev, "SIZE") == {"[0, 7)": pytest.approx(1), "[7, inf)": 0}
@@ -266,7 +271,7 @@ def test_size_is_that_of_the_longest_side() -> None:
 
 
 @pytest.mark.slow
-def test_velocity_is_that_of_the_object_that_a_detection_overlaps_most() -> None:
+def test_velocity_is_that_of_the_object_overlapped_most() -> None:
     standing, driving = {"velocity_x": 0.0, "velocity_y": 0.1}, {"velocity_x": 3.0, "velocity_y": 4.0}
     # one beside the standing car is false there alone; one far from both is false for both
     ev = evaluated([gt(0, **standing), gt(20, **driving)], [dt(1.5, 0.95), dt(0, 0.9), dt(20, 0.8), dt(90, 0.85)])
@@ -277,7 +282,7 @@ def test_velocity_is_that_of_the_object_that_a_detection_overlaps_most() -> None
 
 
 @pytest.mark.slow
-def test_what_matches_an_object_of_another_velocity_finds_none_of_this_one() -> None:
+def test_a_match_of_another_velocity_finds_none_of_this_one() -> None:
     standing, driving = {"velocity_x": 0.0, "velocity_y": None}, {"velocity_x": 3.0, "velocity_y": 4.0}
     ev = evaluated([gt(0, **standing), gt(0.3, **driving)], [dt(0.25, 0.9)])
     assert breakdown(ev, "VELOCITY")["[3, 10)"] == pytest.approx(1)
@@ -332,6 +337,7 @@ def same_bins(ev: apf.Evaluation, sides: list[list[Row]], key: Any, is_own: IsOf
             assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx(made, abs=1e-9), row
 
 
+@pytest.mark.slow
 @seldom
 @given(many, st.integers(0, 2**32))
 def test_bins_of_velocity_and_camera_as_plain_loops(sets: Sets, seed: int) -> None:
@@ -374,6 +380,7 @@ def test_breakdowns_of_other_protocols_are_refused() -> None:
         evaluated([gt(0)], [dt(0, 0.9)], protocol=cuboids).by(breakdowns.RANGE)
 
 
+@pytest.mark.slow
 def test_breakdowns_are_divided_by_other_keys_too() -> None:
     ev = evaluated([gt(5), gt(40), gt(5, frame="f2")], [dt(5, 0.9), dt(40, 0.8)])
     table = ev.by("image_id", breakdowns.RANGE, marginals=True, intervals=True)

@@ -58,6 +58,7 @@ def test_excluded_findings_of_other_scans_are_said_too(tmp_path: Path) -> None:
     assert truth.annotations.height == 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(LEFT_OUT)
 def test_evaluated_checked_and_converted_from_its_files(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", FILES)

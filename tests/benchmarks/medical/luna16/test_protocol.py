@@ -27,6 +27,7 @@ def evaluate(data: Data, **options: Any) -> apf.Evaluation:
     return apf.evaluate(apf.Dataset(images, {"category_id": ["nodule"]}, annotations), found, "luna16", **options)
 
 
+@pytest.mark.slow
 @on_many_sets
 @pytest.mark.parametrize("most", [2, 3, 6])
 def test_cpm_with_other_limits_of_marks_in_a_scan_equals_loops(most: int, seeds: range) -> None:

@@ -84,6 +84,7 @@ PATTERN = [found(900, 0, 41, 100, 0.9), found(0, 0, 41, 100, 0.8), found(1200, 0
 FOUR = [person(100 * k, 0, 41, 100) for k in range(4)]
 
 
+@pytest.mark.slow
 def test_points_before_the_first_row_read_the_last_one() -> None:
     in_front = found(200, 0, 41, 100, 0.95)
     assert summary(evaluate(FOUR, PATTERN))[0] == exactly(0.547143690)
@@ -91,6 +92,7 @@ def test_points_before_the_first_row_read_the_last_one() -> None:
     assert summary(evaluate(FOUR, PATTERN, AS_PUBLISHED))[0] == exactly(0.744547662)
 
 
+@pytest.mark.slow
 def test_without_detections_misses_or_people() -> None:
     assert summary(evaluate(FIVE, []))[OF_2017] == [1, 1, None, 1]
     perfect = [found(row["x"], row["y"], row["width"], row["height"], 0.9) for row in FIVE]
@@ -113,6 +115,7 @@ def test_subsets_since_2019_by_hand() -> None:
     assert {name: evaluation[f"LAMR_{name}"] for name in expected} == exactly(expected)
 
 
+@pytest.mark.slow
 def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["person", "car"]}, [A])
     results = pl.DataFrame([found(0, 0, 41, 100, 0.9)])
@@ -128,6 +131,7 @@ def test_visible_shares_are_finite(visible: Row) -> None:
         evaluate([A | {"vis_bbox": None}, M | visible], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacking", [(), ("vis_bbox",), ("vis_ratio",), ("vis_bbox", "vis_ratio")])
 def test_files_of_the_kit(tmp_path: Path, lacking: tuple[str, ...]) -> None:
     def box_of(row: Row) -> list[float]:
@@ -160,6 +164,7 @@ def weathered(n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
     return truth, detections, {"image_id": ids, "weather": ["rain" if k % 3 == 0 else "clear" for k in ids]}
 
 
+@pytest.mark.slow
 def test_slices_of_objects_are_matched_again() -> None:
     truth, detections, images = weathered()
     by = evaluate(truth, detections, images=images).by(apf.bins("annotations.width", [0, 30, 200]), "weather")
@@ -189,6 +194,7 @@ def test_weights_are_copies_of_images(row: str, together: bool) -> None:
     assert halves == exactly(ones)
 
 
+@pytest.mark.slow
 def test_less_of_the_miss_rate_is_better() -> None:
     truth, detections, images = weathered(n_images=30)
     worse = [row | {"x": row["x"] + 8} for row in detections]
@@ -197,6 +203,7 @@ def test_less_of_the_miss_rate_is_better() -> None:
     assert compared["difference"].item() > 0 and compared["share_better"].item() < 0.1
 
 
+@pytest.mark.slow
 def test_what_comes_after_the_matches() -> None:
     truth, detections, images = weathered()
     evaluation = evaluate(truth, detections, images=images)
@@ -240,7 +247,7 @@ def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int
 
 
 @pytest.mark.parametrize("place", [0, 1])  # as a group, each detection is inside it
-def test_a_rider_or_group_of_eurocity_takes_any_number_of_detections(place: int) -> None:
+def test_riders_of_eurocity_take_any_number_of_detections(place: int) -> None:
     of_eurocity = {"occlusion": 0.0, "truncation": 0.0, "is_crowd": False}
     other = person(500, 0, 41, 100) | of_eurocity | [{"ignore": True}, {"is_crowd": True}][place]
     twice = [found(500, 0, 41, 100, 0.95), found(501, 0, 41, 100, 0.94), found(500, 0, 41, 48, 0.93), found(0, 0, 41, 100, 0.9)]
@@ -250,6 +257,7 @@ def test_a_rider_or_group_of_eurocity_takes_any_number_of_detections(place: int)
     assert by_score == ["ignored", "ignored", ["fp", "ignored"][place], "tp"]
 
 
+@pytest.mark.slow
 def test_eurocity_reads_miss_rates_as_published() -> None:
     truth = [row | {"occlusion": 0.0, "truncation": 0.0} for row in FOUR]
     assert evaluate(truth, PATTERN, apf.EUROCITY)["LAMR_reasonable"] == exactly(0.744547662)

@@ -37,6 +37,7 @@ HITS = [seen(200 * k, 0, 100, 100, 0.9 - k / 5) for k in range(3)]
 WRONG = [seen(200 * k, 300, 50, 50, 0.8 - k / 5) for k in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "detections", "values"),
     [
@@ -92,6 +93,7 @@ def rows_of(dataset: apf.Dataset, found: pl.DataFrame) -> tuple[list[Row], list[
     return clipped(dataset.annotations.to_dicts()), clipped(found.to_dicts()), dataset.images["image_id"].to_list()
 
 
+@pytest.mark.slow
 @on_many_sets
 def test_the_jaccard_index_is_that_of_plain_loops(seeds: range) -> None:
     """Of all sets as one, with the other numbers; of every set, where it is the best of the means of its images."""
@@ -109,7 +111,8 @@ def test_the_jaccard_index_is_that_of_plain_loops(seeds: range) -> None:
         assert number >= 5 or evaluation.where(pl.col("set") == number)["JI"] == exactly(expected), seed
 
 
-def test_the_jaccard_index_has_no_interval_and_none_of_shards_or_slices(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_jaccard_index_has_no_interval_shard_or_slice(tmp_path: Path) -> None:
     dataset, found = together([loop(np.random.default_rng(seed), seed) for seed in range(1, 6)])
     evaluation = apf.evaluate(dataset, found, apf.CROWDHUMAN)
     assert evaluation.intervals(n_resamples=60, method="bootstrap")["metric"].to_list() == ["AP", "LAMR"]
@@ -120,14 +123,16 @@ def test_the_jaccard_index_has_no_interval_and_none_of_shards_or_slices(tmp_path
     assert sharded["JI"] is None and "JI" not in sharded.by("set").columns
 
 
-def test_scores_beyond_all_thresholds_of_the_jaccard_index_are_warned_of() -> None:
+@pytest.mark.slow
+def test_scores_beyond_all_thresholds_are_warned_of() -> None:
     evaluation = evaluate(THREE, [row | {"score": 100 * row["score"]} for row in HITS])
     with pytest.warns(UnitWarning, match=r"^scores go up to 90, but those that the Jaccard index tries only to 0\.9: scale"):
         assert evaluation["JI"] == exactly(3 / (3 + 1e-6))
     assert evaluation.jaccard_index(min_scores=[0, 50])["score_threshold"].item() == 0
 
 
-def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> None:
+@pytest.mark.slow
+def test_models_are_compared_where_one_finds_nothing() -> None:
     people = pl.DataFrame([person(-20, 0, 100, 100), person(-20, 0, 100, 100, image=2)])
     truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1], "name": ["person"]}, people)
     sized = pl.DataFrame([seen(0, 0, 80, 100, 0.9), seen(0, 0, 80, 100, 0.8, image=2)]).with_columns(
@@ -145,6 +150,7 @@ def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> No
         a.compare(other, n_resamples=20, method="bootstrap")
 
 
+@pytest.mark.slow
 def test_jaccard_index_by_image_and_what_it_refuses() -> None:
     truth = [person(*P), person(*P2)]
     evaluation = evaluate(truth, [seen(*P, 0.9), seen(*NOWHERE, 0.35), seen(*P, 0.1, image=2)], 3)

@@ -26,6 +26,7 @@ def assert_parity(truth: Truth, results: list[Row]) -> apf.Evaluation:
     return evaluation
 
 
+@pytest.mark.slow
 @given(st.one_of(sets(in_all_parts, most=4), sets(fourteen_joints, most=3)))
 def test_summary_with_the_parts_equals_adapted_reference(data: tuple[Truth, list[Row]]) -> None:
     """The parts of the second ones may have no images."""
@@ -50,6 +51,7 @@ def test_a_part_without_images_is_null(part: str) -> None:
     assert values["AP"] is not None
 
 
+@pytest.mark.slow
 def test_a_part_without_people_is_null() -> None:
     truth, results = in_all_parts(np.random.default_rng(3), 6)
     easy = {row["id"] for row in truth["images"] if row["crowdIndex"] <= 0.1}

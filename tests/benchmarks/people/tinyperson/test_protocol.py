@@ -68,6 +68,7 @@ def test_thresholds_are_not_averaged() -> None:
     assert "AP" not in values
 
 
+@pytest.mark.slow
 def test_200_detections_of_an_image_count() -> None:
     wrong = [person(1000.0 + 20 * k, 10.0, score=0.9 - k / 1000) for k in range(200)]
     last = person(0.0, 10.0, score=0.1)

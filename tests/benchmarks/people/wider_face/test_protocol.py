@@ -110,6 +110,7 @@ def test_slices_of_objects_are_matched_again() -> None:
     assert [row[name] for name in NAMES] == exactly([average_precision(wide, detections, name) for name in DIFFICULTIES])
 
 
+@pytest.mark.slow
 def test_weights_are_copies_of_images() -> None:
     """Also where many scores are in one step."""
     truth, detections, images = weathered(6)
@@ -129,13 +130,14 @@ def test_weights_are_copies_of_images() -> None:
         assert halves == exactly(ones)
 
 
+@pytest.mark.slow
 def test_intervals_of_slices_are_about_their_numbers() -> None:
     evaluation = evaluate(*weathered(30))
     by_event = evaluation.intervals(n_resamples=20, method="bootstrap", by="event", metrics="AP_hard")
     assert by_event["estimate"].to_list() == exactly(evaluation.by("event").sort("event")["AP_hard"].to_list())
 
 
-def test_what_needs_recall_levels_or_a_part_of_the_scores_alone_is_refused() -> None:
+def test_what_needs_recall_levels_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^arrays: wider_face has no recall levels"):
         evaluate([face(G)], [seen(G, 0.5)]).arrays()
     with pytest.raises(ParameterError, match=r"^definition: wider_face needs all rows of a list with their scores"):

@@ -54,6 +54,7 @@ def write(folder: Path, seed: int = 3, change: Change | None = None) -> tuple[Pa
     return folder / "truth.json", folder / "found.json"
 
 
+@pytest.mark.slow
 def test_files_of_the_field(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     evaluation = apf.evaluate(truth, found, protocol=apf.COCO_PANOPTIC)
@@ -68,6 +69,7 @@ def test_files_of_the_field(tmp_path: Path) -> None:
     assert boundaries.summary["value"][0] < evaluation.summary["value"][0]
 
 
+@pytest.mark.slow
 def test_a_folder_of_maps_leads_to_the_file_beside_it(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     folders = truth.with_suffix(""), found.with_suffix("")
@@ -82,6 +84,7 @@ def test_a_folder_of_maps_leads_to_the_file_beside_it(tmp_path: Path) -> None:
         apf.read_dataset(folders[0], "coco_panoptic")
 
 
+@pytest.mark.slow
 def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = (path.relative_to(tmp_path) for path in write(tmp_path))
     (tmp_path / "elsewhere").mkdir()
@@ -101,6 +104,7 @@ def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.
     assert apf.evaluate_shards("moved", protocol="coco_panoptic").summary.equals(whole)
 
 
+@pytest.mark.slow
 def test_tables_are_evaluated_in_any_folder(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     whole = apf.evaluate(truth, found, "coco_panoptic")
@@ -132,6 +136,7 @@ def outside(path: Path, secret: str) -> None:
             frame.with_columns(label_map=pl.lit(secret)).write_parquet(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", ["{folder}/secret.png", "{folder}/no.png", "../secret.png", "truth/../../secret.png"])
 @pytest.mark.parametrize("what", ["shards", "tables", "found.parquet", "truth.json", "found.json", "sizes.csv"])
 def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp_path: Path) -> None:
@@ -170,6 +175,7 @@ def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp
             apf.read_coco(path) if what == "truth.json" else apf.read_coco_results(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", ["{folder}/secret.png", "{folder}/no.png", "../../secret.png"])
 def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
@@ -207,6 +213,7 @@ def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> 
             reads()
 
 
+@pytest.mark.slow
 def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     whole = apf.evaluate(truth, found, "coco_panoptic")
@@ -217,6 +224,7 @@ def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
     assert apf.read_dataset(tmp_path / "again.json").images["label_map"].equals(whole.dataset.images["label_map"])
 
 
+@pytest.mark.slow
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = map(str, write(tmp_path))
     code, out, _ = command(capsys, monkeypatch, "eval", truth, found, "--protocol", "coco_panoptic", "--json")
@@ -352,6 +360,7 @@ def recount(truth: dict[str, Any], _: dict[str, Any]) -> None:
         truth["annotations"][number]["segments_info"][place]["area"] += 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", [None, "panoptic_boundary"])
 def test_listed_areas_that_are_not_those_of_the_pixels(iou_type: str | None, tmp_path: Path) -> None:
     paths = write(tmp_path, change=recount)
@@ -366,6 +375,7 @@ def test_listed_areas_that_are_not_those_of_the_pixels(iou_type: str | None, tmp
     assert wrong.summary["value"][0] < right.summary["value"][0]
 
 
+@pytest.mark.slow
 def test_areas_of_crowds_are_not_read(tmp_path: Path) -> None:
     def of_crowd(more: int) -> Change:
         def change(truth: dict[str, Any], _: dict[str, Any]) -> None:
@@ -382,6 +392,7 @@ def test_areas_of_crowds_are_not_read(tmp_path: Path) -> None:
     assert wrong.summary.equals(right.summary)
 
 
+@pytest.mark.slow
 def test_images_without_annotations_are_left_out(tmp_path: Path) -> None:
     paths = write(tmp_path, change=lambda truth, _: truth["images"].append({"id": 9, "file_name": "9.jpg"}))
     with pytest.warns(ImagesLeftOutWarning, match=r"left out 1 image without an annotation \(9\)"):
@@ -398,6 +409,7 @@ def test_categories_that_are_neither_things_nor_stuff(tmp_path: Path) -> None:
         assert evaluation.summary["value"].null_count() == 6
 
 
+@pytest.mark.slow
 def test_results_of_other_images_are_left_out(tmp_path: Path) -> None:
     paths = write(tmp_path)
     whole = apf.evaluate(*paths, protocol="coco_panoptic")

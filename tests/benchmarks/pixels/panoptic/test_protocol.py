@@ -112,6 +112,7 @@ def exactly(sums: dict[int, list[float]], categories: tuple[int, ...] = (1, 2, 3
     return (None, None, None, 0) if expected is None else pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @on_many_sets
 @pytest.mark.parametrize("dilation", [None, 0.02])
 def test_plain_loop_on_generated_sets(dilation: float | None, seeds: range, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_plain_loop_on_generated_sets(dilation: float | None, seeds: range, tmp_
         assert (*of_summary(evaluation, part), len(categories)) == exactly(sums, categories)
 
 
+@pytest.mark.slow
 def test_stored_and_read_again(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, generated(3))
     evaluation.write_parquet(tmp_path / "stored")
@@ -147,6 +149,7 @@ def test_stored_and_read_again(tmp_path: Path) -> None:
     assert again.sql("SELECT round(avg(pq), 9) AS pq FROM metrics").item() == pytest.approx(of_summary(evaluation)[0], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_reports_leave_out_what_needs_scores(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, generated(3, n_images=24))
     written = apf.write_report(tmp_path / "report.html", evaluation, n_resamples=100).read_text()
@@ -174,6 +177,7 @@ def test_a_segment_that_is_listed_twice_is_an_error(iou_type: str, tmp_path: Pat
         evaluate(tmp_path, [(truth, found)], iou_type=iou_type)
 
 
+@pytest.mark.slow
 def test_boundaries_are_counted_where_they_are_missing(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, generated(3))
     again = apf.evaluate(evaluation.dataset, evaluation.detections, apf.COCO_PANOPTIC, iou_type="panoptic_boundary")

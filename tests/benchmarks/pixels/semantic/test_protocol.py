@@ -25,6 +25,7 @@ def written(folder: Path, maps: tuple[list[np.ndarray], list[np.ndarray]]) -> tu
     return write(folder / "truth", maps[0]), write(folder / "found", maps[1])
 
 
+@pytest.mark.slow
 @on_many_sets
 def test_confusion_matrix_of_all_pixels(seeds: range, tmp_path: Path) -> None:
     """Of every set, of every image and of all together, with the maps of all sets evaluated at once."""
@@ -52,6 +53,7 @@ def numbers_by(evaluation: apf.Evaluation, key: str) -> dict[str, dict[str, floa
     return {row[key]: {name: row[name] for name in evaluation.protocol.lines} for row in evaluation.by(key).to_dicts()}
 
 
+@pytest.mark.slow
 def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
     truth, found = [np.array([[0, 0, 1], [2, 2, 2]])], [np.array([[0, 0, 0], [2, 2, 3]])]
     paths = written(tmp_path, (truth, found))
@@ -66,6 +68,7 @@ def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
     assert dict(named.select("name", "accuracy").rows())["bus"] is None
 
 
+@pytest.mark.slow
 def test_compared_with_another_model(tmp_path: Path) -> None:
     truth, found = generated(3, 8)
     paths = written(tmp_path, (truth, found))
@@ -76,6 +79,7 @@ def test_compared_with_another_model(tmp_path: Path) -> None:
     assert dict(compared.select("metric", "difference").rows()) == exactly(differences)
 
 
+@pytest.mark.slow
 def test_there_are_no_scores(tmp_path: Path) -> None:
     evaluation = apf.evaluate(*written(tmp_path, generated(1)), "semantic")
     assert evaluation.matches()["score"].null_count() == evaluation.matches().height

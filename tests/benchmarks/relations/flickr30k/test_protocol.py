@@ -10,6 +10,7 @@ import apframe as apf
 from tests.benchmarks.relations.flickr30k.row import LIMITS, phrases
 
 
+@pytest.mark.slow
 def test_search_runs_with_the_same_grades_have_the_same_numbers() -> None:
     """A phrase is a query, a detection a document: relevant if it fits one of the boxes."""
     truth, results = phrases(np.random.default_rng(8), 30)

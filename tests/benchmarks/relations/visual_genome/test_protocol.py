@@ -58,6 +58,7 @@ def test_classes_are_equal_and_both_boxes_fit(change: Row, value: float) -> None
     assert evaluation.summary["value"].to_list() == [value]
 
 
+@pytest.mark.slow
 def test_the_limit_is_over_all_relations_of_an_image() -> None:
     wearing = relation(1, "wearing", ("man", SMALL), ("horse", SMALL))
     data = small([RIDING, wearing], [RIDING | {"score": 0.5}, wearing | {"score": 0.9}])
@@ -65,6 +66,7 @@ def test_the_limit_is_over_all_relations_of_an_image() -> None:
         assert evaluate(data, protocol, max_detections=[1, 2]).summary["value"].to_list() == [0.5, 1.0]
 
 
+@pytest.mark.slow
 def test_equal_scores_stay_in_the_order_of_the_input() -> None:
     false = RIDING | {"object_x": 0.0}
     for rows, value in (([RIDING, false], 1.0), ([false, RIDING], 0.0)):
@@ -72,6 +74,7 @@ def test_equal_scores_stay_in_the_order_of_the_input() -> None:
         assert evaluation.summary["value"].to_list() == [value]
 
 
+@pytest.mark.slow
 def test_generated_scenes_are_hard() -> None:
     """Each limit matters, and there are detections that find several relations."""
     random = np.random.default_rng(0)
@@ -89,6 +92,7 @@ def test_recall_of_each_relation() -> None:
         assert [*by_name.filter(category_id=name).select(f"mR@{k}" for k in LIMITS).row(0)] == expected
 
 
+@pytest.mark.slow
 def test_changes_and_reports(tmp_path: Path) -> None:
     truth, results = scenes(np.random.default_rng(7), 40)
     a, b = (evaluate((truth, rows), max_detections=None) for rows in (results, results[::2]))

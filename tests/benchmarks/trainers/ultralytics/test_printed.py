@@ -33,6 +33,7 @@ def at_best_score(ev: apf.Evaluation) -> list[tuple[float, float]]:
     return [(p[best], r[best]) for p, r in curves]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["ultralytics", "ultralytics_8_4_35"])
 def test_precision_and_recall_of_the_best_score(protocol: str) -> None:
     ev = apf.evaluate(*STREET, protocol)
@@ -71,6 +72,7 @@ def test_pooled_classes_have_one_row() -> None:
     assert table["R"].to_list() == [pytest.approx(1 / 3)]
 
 
+@pytest.mark.slow
 def test_chosen_classes_alone_are_counted() -> None:
     assert validation_table(small(categories=["dog"])).select("Class", "Images", "Instances").rows() == [
         ("all", 3, 1), ("dog", 1, 1),

@@ -71,6 +71,7 @@ def test_equal_scores_stay_as_they_come(name: str) -> None:
     assert values == pytest.approx([0.995, 0.4975], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_random_lists_are_those_of_interp() -> None:
     random = np.random.default_rng(3)
     for _ in range(200):
@@ -108,6 +109,7 @@ def found(boxes: list[list[float]]) -> list[Row]:
     return [{"image_id": 1, "category_id": 1, "bbox": box, "score": 0.9 - k / 10} for k, box in enumerate(boxes)]
 
 
+@pytest.mark.slow
 def test_the_second_choice() -> None:
     """Two detections overlap the first annotation most, and the second of them the other one enough."""
     truth, results = truth_of([[0, 0, 10, 10], [3, 0, 10, 10]]), found([[0, 0, 10, 9], [1, 0, 10, 10]])
@@ -150,6 +152,7 @@ def test_masks_in_single_precision() -> None:
     assert evaluation["AP"] == pytest.approx(0.995 * 5 / 10)
 
 
+@pytest.mark.slow
 def test_low_scores_and_more_than_300_detections_are_left_out() -> None:
     truth = truth_of([[0, 0, 10, 10]])
     low = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": score} for score in (0.001, 0.0011)]

@@ -178,6 +178,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     return apf.Dataset(images, categories, pl.DataFrame(rows, schema=types))
 
 
+@pytest.mark.slow
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("anet")

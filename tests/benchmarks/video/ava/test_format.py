@@ -55,6 +55,7 @@ def test_a_label_map_says_which_actions_there_are(text: str, categories: list[tu
         assert truth.categories["supercategory"].to_list() == ["PERSON_MOVEMENT"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
 def test_evaluated_from_its_files(tmp_path: Path) -> None:
     written(tmp_path, {"truth.csv": TRUTH, "found.csv": FOUND + "nowhere,0902,0.25,0.5,0.75,1.0,12,0.99\n"})

@@ -93,6 +93,7 @@ def test_other_actions_take_no_place_of_the_fifty() -> None:
         assert evaluate(one_frame(STANDING, results)).summary["value"].to_list() == [1]
 
 
+@pytest.mark.slow
 @given(sets(frames))
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
 def test_each_action_equals_loops(data: Data) -> None:
@@ -100,6 +101,7 @@ def test_each_action_equals_loops(data: Data) -> None:
     assert dict(evaluate(data).metrics.select("category_id", "ap").rows()) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_generated_frames_reach_the_limit() -> None:
     results = [row | {"set": seed} for seed in range(50) for row in frames(np.random.default_rng(seed), 1 + seed % 9)[1]]
     assert max(Counter((row["set"], row["image_id"]) for row in results).values()) > MOST

@@ -40,6 +40,7 @@ def one_video(annotations: list[Segment], ambiguous: list[Segment], predictions:
     return {"images": [{"image_id": "v"}], "annotations": truth}, found
 
 
+@pytest.mark.slow
 @given(sets(videos))
 def test_outcomes_by_rank_equal_loops(data: Data) -> None:
     evaluation = evaluate(data)

@@ -31,6 +31,7 @@ def total_similarity(evaluation: apf.Evaluation, threshold: float, area: str) ->
     return evaluation.matches(threshold, area).filter(outcome="tp")["similarity"].sum()
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(crowded))
 def test_total_similarity_is_never_less_than_by_score(data: tuple[Truth, list[Row]]) -> None:
@@ -43,6 +44,7 @@ def test_total_similarity_is_never_less_than_by_score(data: tuple[Truth, list[Ro
             assert total_similarity(optimal, threshold, area) >= total_similarity(by_score, threshold, area) - 1e-9
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(crowded))
 def test_total_similarity_is_that_of_dense_assignments(data: tuple[Truth, list[Row]]) -> None:
@@ -61,6 +63,7 @@ def test_total_similarity_is_that_of_dense_assignments(data: tuple[Truth, list[R
         assert total_similarity(evaluation, threshold, "all") == pytest.approx(total, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_where_the_walk_by_score_fails() -> None:
     # the first detection overlaps both annotations, the left one a little more; the second overlaps the left one alone
     box = {"image_id": 1, "category_id": 1, "y": 0.0, "height": 10.0, "width": 10.0}
