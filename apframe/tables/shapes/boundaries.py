@@ -9,7 +9,12 @@ from apframe.tables.shapes.pixel_runs import Runs, erode
 
 
 def boundary_iou(
-    found: Runs, expected: Runs, detection: np.ndarray, annotation: np.ndarray, shared: np.ndarray, dilation: float
+    detection_masks: Runs,
+    annotation_masks: Runs,
+    detection: np.ndarray,
+    annotation: np.ndarray,
+    shared: np.ndarray,
+    dilation: float,
 ) -> np.ndarray:
     """IoU of the boundaries of pairs of masks, of which is known how many pixels they share; 0 where the boundaries share none.
 
@@ -20,8 +25,8 @@ def boundary_iou(
     >>> boundary_iou(full, full, np.array([0]), np.array([0]), np.array([9]), 0.02).tolist()
     [1.0]
     """
-    left, left_inner, left_place, left_area = _with_inner(found, detection, dilation)
-    right, right_inner, right_place, right_area = _with_inner(expected, annotation, dilation)
+    left, left_inner, left_place, left_area = _with_inner(detection_masks, detection, dilation)
+    right, right_inner, right_place, right_area = _with_inner(annotation_masks, annotation, dilation)
     both = left_place, right_place
     shared = shared - intersect(left_inner, right, *both)
     shared += intersect(left_inner, right_inner, *both) - intersect(left, right_inner, *both)
