@@ -11,7 +11,7 @@ from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids
-from apframe.tables.names import called, places_of, stems
+from apframe.tables.names import labels_of, places_of, stems
 from apframe.tables.schemas import KEYS, NAMES
 from apframe.tables.types import with_ids
 from apframe.validation import Sieve
@@ -39,7 +39,7 @@ def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
     if not (are_stems or ids.str.contains(r"^0\d").any()):
         return found  # texts that are not names of files
     if "file_name" in frame.columns and not frame["file_name"].null_count():
-        places = places_of(frame["file_name"].cast(pl.String).unique(), called("images", images), "images")
+        places = places_of(frame["file_name"].cast(pl.String).unique(), labels_of("images", images), "images")
         return with_ids_by_name(frame, dataset, "images") if (places.list.len() == 1).all() else found
     numbers = images.select("image_id", number=pl.col("image_id").cast(pl.Int64, strict=False)).drop_nulls()
     numbers = numbers.filter(~numbers["number"].is_duplicated())
@@ -145,13 +145,13 @@ def _with_found(named: pl.DataFrame, owner: pl.DataFrame, table: str, of: str, r
     """Detections with the ids of what they name."""
     key = KEYS[table]
     asked = named[key].drop_nulls().unique(maintain_order=True)
-    places = places_of(asked, called(table, owner), table)
+    places = places_of(asked, labels_of(table, owner), table)
     is_there = places.list.len() > 0
     if not is_there.all():
         known = is_known(named[key], asked.filter(is_there)).fill_null(True)
         remedy = f"they must be a {NAMES[table]} of the {table}: {remedy}"
         sieve = Sieve(of, named)
-        sieve.refuse_as(~known, unknown_ids(of, named, key, table, known, remedy, called(table, owner)))
+        sieve.refuse_as(~known, unknown_ids(of, named, key, table, known, remedy, labels_of(table, owner)))
         named, asked, places = sieve.sound(named), asked.filter(is_there), places.filter(is_there)
     doubled = places.list.len() > 1
     if doubled.any():

@@ -14,7 +14,7 @@ from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, new_ids, replaced
-from apframe.tables.names import ORIGINAL, called
+from apframe.tables.names import ORIGINAL, labels_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import upright
 from apframe.tables.shapes.declarations import OTHERS
@@ -98,7 +98,7 @@ def described_changes(before: Dataset, after: Dataset) -> str:
 
 def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
     """The id that each corrected image has in the whole data set."""
-    name = called("images", images)
+    name = labels_of("images", images)
     if ORIGINAL in images.columns:
         name = images.select(pl.coalesce(pl.col(ORIGINAL).cast(pl.String), name)).to_series()
     named = images.select("image_id").with_columns(name.alias("file_name"))
@@ -112,7 +112,7 @@ def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
 def _category_ids(whole: Dataset, fixed: Dataset) -> pl.Series:
     """The id that the category of each corrected annotation has in the whole data set."""
     of_row, categories = fixed.annotations["category_id"], fixed.categories
-    names = replaced(of_row, categories["category_id"], called("categories", categories))
+    names = replaced(of_row, categories["category_id"], labels_of("categories", categories))
     return with_ids_by_name(names.alias("name").to_frame(), whole, "categories", of=_CORRECTIONS)["category_id"]
 
 

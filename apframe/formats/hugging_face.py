@@ -32,7 +32,7 @@ from apframe.formats.nested_rows import (
 from apframe.formats.path_contents import UNREADABLE, PathContents, see
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.table_files import not_deep
 from apframe.wording import did_you_mean, first_line, reason, spelled
 
@@ -254,7 +254,7 @@ def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, 
         raise FormatError(f"Arrow has no names with a NUL character, as in {without_name[0]!r}", "rename the column", path=path)
     metadata = {}
     if dataset is not None:
-        metadata = metadata_of(rows, called("categories", dataset.categories).to_list())
+        metadata = metadata_of(rows, labels_of("categories", dataset.categories).to_list())
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -16,7 +16,7 @@ from apframe.formats.format import Format
 from apframe.paths import is_file, is_folder, kind_at
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.names import called, places_of
+from apframe.tables.names import labels_of, places_of
 from apframe.tables.schemas import ID
 from apframe.tables.types import with_ids
 from apframe.wording import counted, did_you_mean, listed, spelled
@@ -52,7 +52,7 @@ def with_only(dataset: Dataset, images: Any) -> Dataset:
         raise ParameterError(f"{of} names no images", "give their ids or file names")
     asked = with_names_of_numbers(asked.to_frame("image_id"), dataset)["image_id"]
     owner, numbers = dataset.core("images"), asked.dtype == ID
-    ids, names = owner["image_id"], called("images", owner)
+    ids, names = owner["image_id"], labels_of("images", owner)
     by_id = places_of(asked.cast(pl.String), ids.cast(pl.String), "categories")  # which are compared as they are
     by_name = by_id if numbers else places_of(asked.cast(pl.String), names, "images")
     is_id, is_name = (places.list.len() > 0 for places in (by_id, by_name))

@@ -24,7 +24,7 @@ SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in c
 class MaskIoUOfAnySize(MaskIoU):
     """`MaskIoU` for masks of other sizes than their image: two masks of different sizes are no pair.
 
-    If all pairs are requested (`min_similarity` is 5e-324 or less), such two have -1 if their boxes overlap, as in the reference.
+    If `min_similarity` is 5e-324 or less, so that all pairs are returned, such two have -1 if their boxes overlap (as there).
 
     Source: `rleIou` of the COCO mask API.
 

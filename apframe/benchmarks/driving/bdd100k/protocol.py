@@ -54,7 +54,7 @@ class DisjointMasks(Rule):
         if "mask" not in found.columns:
             raise lacking(inputs.protocol.similarity, "detections", "mask")
         masks = inputs.prepared.get("detection_shapes")
-masks = masks or prepare_shapes("detections", found, images, inputs.protocol.similarity)
+        masks = masks or prepare_shapes("detections", found, images, inputs.protocol.similarity)
         cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
         overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
         if overlapping.is_empty():
