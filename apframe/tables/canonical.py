@@ -22,7 +22,7 @@ from apframe.wording import counted, listed, spelled
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # other names for the columns of shapes, and how to convert them
-_CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+_OTHER_NAMES = {name: ours for shape in SHAPES for ours, names in shape.other_names.items() for name in names}
 _NEEDS = [shape.needs for shape in OTHERS]
 _NOT_NEGATIVE = ("width", "height", "area")
 # other names for the other columns, in lower case; they are only suggested, because they may mean something else
@@ -136,7 +136,7 @@ def _is_flag(dtype: pl.DataType) -> bool:
 
 def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
     """Return the error that there is neither a box nor a shape, with the columns that may be meant."""
-    near = {name: _CALLED[name.lower()].format(name) for name in frame.columns if name.lower() in _CALLED}
+    near = {name: _OTHER_NAMES[name.lower()].format(name) for name in frame.columns if name.lower() in _OTHER_NAMES}
     for name in missing:
         near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
     hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)

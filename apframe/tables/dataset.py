@@ -38,7 +38,7 @@ class Dataset:
 
     box_format
         format of the boxes of the annotations: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the centre,
-        width, height). By default the column names decide (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a column `bbox` is "xywh"
+        width, height). By default column names decide (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a column `bbox` is "xywh"
     relative
         whether the boxes are fractions of their image, which then requires `image_width` and `image_height`
 

@@ -1,4 +1,4 @@
-"""The boundaries of masks, and what two of them share: a boundary is a mask without its inner part."""
+"""The boundaries of masks and their intersections: a boundary is a mask without its inner part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def boundary_iou(
     shared: np.ndarray,
     dilation: float,
 ) -> np.ndarray:
-    """IoU of the boundaries of pairs of masks, of which is known how many pixels they share; 0 where the boundaries share none.
+    """Return the IoU of the boundaries of pairs of masks, given their shared pixels; 0 if the boundaries share no pixel.
 
     The inner part I of a mask M lies within it, so that two boundaries share |M ∩ M'| - |M ∩ I'| - |I ∩ M'| + |I ∩ I'| pixels.
 
@@ -42,7 +42,7 @@ def _with_inner(masks: Runs, which: np.ndarray, dilation: float) -> tuple[Runs, 
 
 
 def boundary_width(height: np.ndarray, width: np.ndarray, dilation: float) -> np.ndarray:
-    """How many pixels a boundary is wide: a share of the image's diagonal, rounded (half to even), at least 1.
+    """Return the width of a boundary in pixels: a fraction of the image's diagonal, rounded (half to even), at least 1.
 
     >>> boundary_width(np.array([480, 4]), np.array([640, 3]), 0.02).tolist()
     [16, 1]
