@@ -118,7 +118,7 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     """
     reading = Reading.of_options(options)
     with reading_once(truth), reading_once(detections):
-        if not reading.given and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
+        if not reading.given_options and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
             return check_run(truth, detections)
         reading = reading.of_files(truth, detections)
         report = Report()

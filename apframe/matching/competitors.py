@@ -42,7 +42,7 @@ def add_competitors(sides: Sequence[Side], n_groups: int, max_rows: int) -> Iter
     n_groups
         number of groups, some of them possibly empty
     max_rows
-            largest number of rows of both sides in a batch of groups; a single group may have more
+        largest number of rows of both sides in a batch of groups; a single group may have more
 
     Yields
     ------

@@ -65,7 +65,7 @@ def merge(outline: Verdicts, detections: Columns, annotations: Columns, hits: Co
     Parameters
     ----------
     outline
-            verdicts with everything but these rows: thresholds, images, lists, ...
+        verdicts with everything but these rows: thresholds, images, lists, ...
     detections, annotations, hits
         columns as in `Verdicts`: images and lists by their numbers in `outline`, and rows of the first two by their positions
         here. Detections of one part are in rank order

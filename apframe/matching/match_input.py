@@ -41,7 +41,7 @@ class MatchInput:
     own_places
         whether a rule of the protocol sets the places, so that slices of detections keep them
     score_cutoffs
-            the score cut-offs, if they are fixed
+        the score cut-offs, if they are fixed
     """
 
     detections: pl.DataFrame

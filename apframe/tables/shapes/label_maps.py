@@ -28,7 +28,7 @@ _STEP = 2 * INNER  # factor of the first of two numbers that are packed into one
 
 
 def _read_pixels(path: str | Path) -> np.ndarray:
-    """Return the pixels of a label map, of shape (height, width, channels): one channel of numbers, or three or four of color."""
+    """Return the pixels of a label map, of shape (height, width, channels): one channel of numbers, or 3 or 4 of color."""
     if not is_file(path):  # a pipe or a device is an error of its own
         raise FormatError("there is no such label map", path=path)
     pixels = _by_imagecodecs(path)
@@ -114,7 +114,7 @@ def share_pixels(annotated: Sequence[str], detected: Sequence[str], dilation: fl
     Parameters
     ----------
     annotated, detected
-            the paths of the label maps with annotated and with detected segments, one of each for every image
+        the paths of the label maps with annotated and with detected segments, one of each for every image
     dilation
         compare inner boundaries: a pixel of a segment that is further from other numbers and from the edge of the image than
         this fraction of the diagonal, rounded and at least 1, has `INNER` in place of its number. The distance is the larger

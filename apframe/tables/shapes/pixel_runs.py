@@ -121,7 +121,7 @@ def in_blocks(function: Callable[[int, int], Result], weight: np.ndarray, max_we
 
     A block weighs less than `max_weight` plus its first item. There is at least one block, which may be empty.
 
-    >>> in_blocks(lambda first, last: last - first, np.array([2, 2, 2, 9, 1]), most=4)
+    >>> in_blocks(lambda first, last: last - first, np.array([2, 2, 2, 9, 1]), max_weight=4)
     [2, 1, 2]
     """
     number = (np.cumsum(weight) - 1) // max_weight

@@ -33,7 +33,7 @@ def rasterise(
     n_points
         number of points of each polygon, at least one
     n_polygons, height, width
-            number of polygons and size of the image for each mask
+        number of polygons and size of the image for each mask
 
     >>> corners = np.array([1.0, 1, 3, 1, 3, 3, 1, 3])
     >>> square = rasterise(corners, np.array([4]), np.array([1]), np.array([4]), np.array([4]))

@@ -28,8 +28,7 @@ class Shape:
     json_field
         the name of the first column in COCO's JSON
     extents
-        returns the box columns `x, y, width, height` and `area` of every row, from the table's name (for errors) and the
-        result of `decode`
+        returns `x, y, width, height` and `area` of every row, from the table's name (for errors) and the result of `decode`
     decode
         returns the input of `extents`, from the table's name and the frame: by default the frame itself
     check
@@ -38,7 +37,7 @@ class Shape:
     uses_images
         whether `decode` requires the columns `image_width` and `image_height` (null where unknown)
     other_names
-            other names of its columns, by the conversion to canonical columns, where `{}` is the other name: for hints in errors
+        other names of its columns, by the conversion to canonical columns, where `{}` is the other name: hints for errors
     accepts
         columns of another convention; any of them triggers `accept`
     accept
