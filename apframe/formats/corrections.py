@@ -32,7 +32,7 @@ def correct(dataset: Any, corrections: Any) -> Dataset:
     tables of images and categories, are unchanged.
 
     An annotation whose box is the same, to .02 pixels on each side, keeps its identity: its id, and values that are missing
-    in the corrected file, such as a mask in a format without masks. It stays a crowd or ignored. If the file has outlines, areas
+    in the corrected file, such as a mask in a format without masks. It stays a crowd or ignored. With outlines, areas
     are those of the outlines. Equal boxes are matched within the same category first, in their order. If the data set has no
     boxes, only masks or corners, all annotations of a corrected image are new. Columns that are not in the data set are left
     out: those that labelling tools add, and `doubt`, `suspicion` and `proposed`.

@@ -164,7 +164,7 @@ class Dataset:
         core = {**self._core, "images": images, "annotations": annotations}
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
-    def of_images(self, flags: pl.Series) -> Dataset:
+    def of_images(self, chosen: pl.Series) -> Dataset:
         """Return the data set of the flagged images; `left_out` has the others, whose detections are left out as well.
 
         >>> part = Dataset({"image_id": [1, 2]}, {"category_id": [1]}, {}).of_images(pl.Series([True, False]))
@@ -172,8 +172,8 @@ class Dataset:
         ([1], [2])
         """
         others = [] if self.left_out is None else [self.left_out]
-        left_out = pl.concat([*others, self.images.filter(~flags)], how="diagonal")
-        return self._part(flags)._with(left_out=left_out)
+        left_out = pl.concat([*others, self.images.filter(~chosen)], how="diagonal")
+        return self._part(chosen)._with(left_out=left_out)
 
     def _part(self, flags: pl.Series) -> Dataset:
         images, annotations = self.images.filter(flags), self.core("annotations")

@@ -151,7 +151,7 @@ class _Work:
             yield _SliceCells(self._judge(base), base.lists, 1)
             return
         sides = [
-            self._side(table, base.links[name], objects.members(f"{name}s"))
+            self._side(table, base.pairs[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
         whole: Cells | None = None
