@@ -1,6 +1,6 @@
-"""Declarations of table columns, and columns by their exact name.
+"""Declarations of table columns, and columns by exact name.
 
-Polars reads "*" and "^...$" as patterns of names; data has columns called so.
+Polars reads "*" and "^...$" as patterns of names, but data may have columns with such names.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import polars.selectors as cs
 class Column:
     """One column of a canonical table.
 
-    `required` columns must be given, those of a box only where no other shape is (`unless`); `standard` ones are added when
-    missing. A `dtype` of None leaves the column as it came. `aliases` are what it may be called where it is not there.
+    Sources must have `required` columns; a box is only required without another shape (`unless`). `standard` columns are added
+    if missing. A `dtype` of None leaves the type unchanged. `aliases` are names that are accepted if the column is missing.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Column:
 
 
 def exact(name: str) -> pl.Expr:
-    """The column of this name, for a name that is not ours: `pl.col("*")` is all columns, `pl.col("^x.*$")` those that match.
+    """Return the column of exactly this name, for names in data: `pl.col("*")` is all columns, `pl.col("^x.*$")` several.
 
-    Methods that take names (`select`, `sort`, `group_by`, `over`, `struct`, ...) read patterns too, so they take `exact(name)`,
-    or `frame[names]` is used. `frame[name]` is exact, but a method of that series is not: most of them look the series up by
-    its name, so it gets one of ours first, `frame[name].alias("value")`.
+    Methods that accept names (`select`, `sort`, `group_by`, `over`, `struct`, ...) read patterns too, so pass `exact(name)`, or
+    use `frame[names]`. `frame[name]` is exact, but methods of this series are not: most of them look it up by its name, so
+    rename it first: `frame[name].alias("value")`.
 
     >>> frame = pl.DataFrame({"*": [1], "^x.*$": [2], "x1": [3]})
     >>> frame.select(pl.col("^x.*$")).row(0), frame.select(exact("^x.*$") + exact("*")).row(0)

@@ -1,4 +1,4 @@
-"""Files and folders inside of folders, by their endings and by patterns."""
+"""Files and folders inside folders, by extension and by pattern."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from apframe.wording import reason
 
 
 def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
-    """The files of a folder whose names have one of these endings, in upper or lower case; sorted, none if it is no folder.
+    """Return the sorted files of a folder with one of these extensions, in upper or lower case; none if it is no folder.
 
-    Hidden files are skipped, such as the `._name` that macOS leaves beside each file. With `deep`, files of the folders inside
-    are included; hidden folders and links to folders are skipped.
+    Hidden files are skipped, such as the `._name` that macOS leaves beside each file. With `deep`, files in subfolders are
+    included; hidden folders and links to folders are skipped.
 
     Raises
     ------
     FormatError
-        a folder cannot be read; a pipe, a device or a socket has such a name; a name is not UTF-8, so that it can be no id
+        a folder cannot be read; a pipe, a device or a socket has such a name; a name is not UTF-8 and cannot be an id
     """
-    found, folders = [], [folder] if is_folder(folder) else []
+    files, folders = [], [folder] if is_folder(folder) else []
     while folders:
         here = folders.pop()
         try:
@@ -34,14 +34,14 @@ def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
                     if deep and entry.is_dir(follow_symlinks=False):
                         folders.append(utf8_path(here / entry.name, entry.name))
                     elif entry.name.lower().endswith(endings) and (entry.is_file() or not is_file(entry.path)):
-                        found.append(utf8_path(here / entry.name, entry.name))  # a broken link too, whose reader says so
+                        files.append(utf8_path(here / entry.name, entry.name))  # even a broken link, which its reader reports
         except OSError as error:
             raise FormatError(f"the folder cannot be read ({reason(error)})", path=here) from error
-    return sorted(found)
+    return sorted(files)
 
 
 def folders_in(folder: Path) -> list[Path]:
-    """The folders inside a folder that are not hidden, sorted; none if it is no folder or cannot be read.
+    """Return the sorted folders inside a folder, without hidden ones; none if it is no folder or cannot be read.
 
     >>> folders_in(Path("nowhere"))
     []
@@ -54,9 +54,9 @@ def folders_in(folder: Path) -> list[Path]:
 
 
 def matching(pattern: str | Path) -> list[Path]:
-    """The paths that match a pattern, sorted: `*`, `?` and `[...]` inside a name, `**` for folders at any depth.
+    """Return the sorted paths that match a pattern: `*`, `?` and `[...]` inside a name, `**` for folders at any depth.
 
-    Hidden names do not match. `**` follows links to folders, but enters no folder twice: links that lead in circles end.
+    Hidden names do not match. `**` follows links to folders, but enters no folder twice, so circular links end.
     """
     return sorted(set(_matching(Path(pattern))))
 
@@ -79,7 +79,7 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 
 def _folders_below(base: Path) -> Iterator[Path]:
-    """The folder and all inside, each once; by a link only if there is no other way to it."""
+    """Yield the folder and all folders inside, each once; by a link only if there is no other way."""
     seen, folders, links = set(), [base], list[Path]()
     while folders or links:
         folder = folders.pop() if folders else links.pop(0)

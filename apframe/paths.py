@@ -1,4 +1,4 @@
-"""Paths as they are named: what there is at one, which are patterns, and files that Polars and DuckDB take by their names."""
+"""Paths: the kind of thing at a path, patterns, reading once, and exact file names for Polars and DuckDB."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError
 from apframe.wording import first_line, reason
 
-_MOST_KEPT = 1 << 25  # bytes of files that are kept for each path that is read once
+_MOST_KEPT = 1 << 25  # largest number of bytes that are kept for each path that is read once
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps one slash
 SCHEMES = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf")
 
@@ -40,7 +40,7 @@ def kind_at(path: str | Path) -> Kind | None:
     ('folder', None, None)
     """
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116 - as the next function: these are asked of every file of a folder
+        mode = os.stat(path).st_mode  # noqa: PTH116 - fast, because it is called for every file of a folder
     except PermissionError as error:
         raise FormatError(f"cannot be read ({reason(error)})", path=path) from error
     except (OSError, ValueError):
@@ -53,17 +53,17 @@ def kind_at(path: str | Path) -> Kind | None:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether there is a folder at a path."""
+    """Return True if there is a folder at a path."""
     return kind_at(path) == "folder"
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is a file at a path inside a data set.
+    """Return True if there is a file at a path inside a data set.
 
     Raises
     ------
     FormatError
-        a pipe, a device or a socket is in its place: reading it might never end
+        there is a pipe, a device or a socket instead: reading it might never end
     """
     kind = kind_at(path)
     if kind in ("pipe", "device"):
@@ -73,12 +73,12 @@ def is_file(path: str | Path) -> bool:
 
 
 def refuse_pipe(path: str | Path) -> None:
-    """The error of `is_file` alone, for a path that is opened whatever is there."""
+    """Raise the error of `is_file`, for a path that is opened without looking first."""
     is_file(path)
 
 
 def is_pattern(path: str | Path) -> bool:
-    """Whether a path is a pattern of many paths: it has `*`, `?` or `[`, and nothing is called exactly like it.
+    """Return True if a path is a pattern of paths: it has `*`, `?` or `[`, and nothing with exactly this name exists.
 
     >>> is_pattern("runs/*"), is_pattern("runs")
     (True, False)
@@ -87,14 +87,14 @@ def is_pattern(path: str | Path) -> bool:
 
 
 class Held:
-    """What was read of a path, and of files in it, while `reading_once` lasts.
+    """The bytes that were read from a path, and from files in it, while `reading_once` lasts.
 
     Attributes
     ----------
     root
         the path
     seen
-        what `apframe.formats.path_contents.see` made of it
+        the result of `apframe.formats.path_contents.see` for it
     """
 
     def __init__(self, root: Path) -> None:
@@ -108,15 +108,15 @@ class Held:
         self._lock = RLock()
 
     def has(self, path: Path) -> bool:
-        """Whether the path is this one, or that of a file in it that is kept."""
+        """Return True if the path is this one, or a file in it that is kept."""
         return self._lasts and (path == self.root or path in self._contents)
 
     def stamp(self, path: Path) -> tuple[int, int, int] | None:
-        """The stamp of a file that is kept, from before it was read; None for all else."""
+        """Return the stamp of a file that is kept, from before it was read; None for all others."""
         return self._stamps.get(path)
 
     def open(self, path: Path) -> BinaryIO:
-        """The bytes that are kept, or else the file, which is kept if it is a pipe, or small."""
+        """Open the bytes that are kept, or else the file, which is kept from then on if it is a pipe or small."""
         with self._lock:
             if path not in self._contents:
                 before = stamp(path)
@@ -133,14 +133,14 @@ class Held:
             return BytesIO(self._contents[path])
 
     def release(self) -> None:
-        """Drop the bytes, which are read again if they are needed."""
+        """Drop the bytes; they are read again if needed."""
         with self._lock:
             self._contents.clear()
             self._stamps.clear()
             self._size = 0
 
     def end(self) -> None:
-        """Keep nothing any longer."""
+        """Drop the bytes and keep nothing from then on."""
         self._lasts, self.seen = False, None
         self.release()
 
@@ -150,10 +150,11 @@ _HELD: ContextVar[Mapping[Path, Held]] = ContextVar("held", default=MappingProxy
 
 @contextmanager
 def reading_once(source: Any) -> Iterator[None]:
-    """While this lasts, a path is opened once: what is read of it is kept, to be looked at and then read; nothing for all else.
+    """Within this context, open a path only once: its bytes are kept, to recognize the format and then to read it.
 
-    A pipe is kept whole. Files are kept up to 32 MB, those of a folder, as far as they are looked at, together; larger ones are
-    opened again. So what was looked at is what is read, although the file may be replaced in the meantime.
+    A pipe is kept as a whole. Files are kept up to 32 MB, for a folder up to 32 MB in all; larger files are opened again. So
+    the bytes that were recognized are the bytes that are read, even if the file is replaced in the meantime. Sources other than
+    paths are not affected.
 
     >>> with reading_once("README.md"):
     ...     opened(Path("README.md")).read(9) == opened(Path("README.md")).read(9)
@@ -173,14 +174,14 @@ def reading_once(source: Any) -> Iterator[None]:
 
 
 def release(path: Path) -> None:
-    """Drop the bytes that `reading_once` keeps of a path that has been read; those of a pipe stay."""
+    """Drop the bytes that `reading_once` keeps of a path that has been read; the bytes of a pipe stay."""
     held = holding(path, exact=True)
     if held is not None and kind_at(path) != "pipe":
         held.release()
 
 
 def holding(path: Path, *, exact: bool = False) -> Held | None:
-    """What `reading_once` keeps of a path, or of a folder around it unless `exact`; None where it keeps nothing."""
+    """Return the bytes that `reading_once` keeps of a path, or of a folder around it unless `exact`; None without any."""
     for root, held in _HELD.get().items():
         if held.has(root) and (root == path or (not exact and root in path.parents)):
             return held
@@ -188,13 +189,13 @@ def holding(path: Path, *, exact: bool = False) -> Held | None:
 
 
 def read_since(path: Path) -> tuple[int, int, int] | None:
-    """The `stamp` of a file, from before it was read: of one that `reading_once` keeps, from then."""
+    """Return the `stamp` of a file; for a file that `reading_once` keeps, the stamp from before it was read."""
     held = holding(path)
     return (held and held.stamp(path)) or stamp(path)
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:
-    """Tells a file from a later one of its name: number on disk, time of the last change, size; None when it is gone."""
+    """Return an identity of the file's content: number on disk, time of the last change, size; None if it does not exist."""
     try:
         status = path.stat()
     except (OSError, ValueError):  # gone, or a name that nothing can have
@@ -203,14 +204,14 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read from; a pipe is read to its end first. What `reading_once` keeps is not opened again.
+    """Open a file for reading; a pipe is read to its end first. Files that `reading_once` keeps are not opened again.
 
     Raises
     ------
     FormatError
         a device or a socket, a name that no file can have
     OSError
-        what `open` raises
+        as `open` raises it
     """
     for held in _HELD.get().values():
         if held.has(path):
@@ -223,7 +224,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def _open(path: Path) -> tuple[BinaryIO, bool]:
-    """The open file, and whether it is a pipe."""
+    """Return the open file, and whether it is a pipe."""
     kind = kind_at(path)
     if kind == "device":
         raise FormatError("this is a device or a socket", "name a file", path=path)
@@ -239,18 +240,18 @@ def scan_parquet(path: str | Path) -> pl.LazyFrame:
 
 
 def scan_csv(source: Path | bytes, **options: Any) -> pl.LazyFrame:
-    """A plan that reads the CSV file of exactly this name, or its bytes; `options` are those of `polars.scan_csv`."""
+    """Return a plan that reads the CSV file of exactly this name, or its bytes; `options` as for `polars.scan_csv`."""
     return pl.scan_csv(source if isinstance(source, bytes) else literal(source), glob=False, **options)
 
 
 def literal(path: str | Path) -> Path:
-    """The whole path: no home folder, `~`, or address, `s3://`, stands at its beginning. An error if it is not UTF-8."""
+    """Return the absolute path, so that `~` or `s3://` at its beginning has no meaning. An error if it is not UTF-8."""
     full = Path(path).absolute()
     return utf8_path(full, str(full))
 
 
 def to_write(path: str | Path) -> Path:
-    """The whole path of what will be written, links followed.
+    """Return the absolute path of a file or folder to write, with links resolved.
 
     Raises
     ------
@@ -268,14 +269,14 @@ def to_write(path: str | Path) -> Path:
 
 
 def utf8_path(path: Path, text: str) -> Path:
-    """The path, and an error if this text, a part of it, holds bytes that are no UTF-8."""
+    """Return the path; raise an error if `text`, a part of it, is not UTF-8."""
     if not is_utf8(text):
         raise FormatError("the name is not UTF-8 text", "rename it", path=path)
     return path
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text has only whole characters: no bytes of a file's name that are none, no halves of pairs from JSON.
+    """Return True if a text is valid UTF-8: no undecodable bytes of a file name, no lone surrogates from JSON.
 
     >>> is_utf8("ä"), is_utf8(chr(0xD800))
     (True, False)
@@ -296,12 +297,12 @@ def duckdb_literal(path: str | Path) -> str:
 
 
 def absolute(path: Path) -> Path:
-    """The path from the root, links and all."""
+    """Return the absolute path, with links unresolved."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
 
 
 def is_inside(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path lies in one of the folders, as both are written: `..` is followed, links are not.
+    """Return True if a path is inside one of the folders, by the text of both: `..` is resolved, links are not.
 
     >>> is_inside(Path("data/images/../a.jpg"), [Path("data")]), is_inside(Path("data/../a.jpg"), [Path("data")])
     (True, False)
@@ -312,7 +313,7 @@ def is_inside(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as few as tell them apart.
+    """Return the last parts of the paths, as few as distinguish them.
 
     >>> names_of([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
     ['one/a', 'two/a', 'b']
@@ -328,12 +329,12 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 
 def url_of(source: Any) -> str | None:
-    """The URL that a text or `Path` is; None for paths, and all else.
+    """Return the URL in a text or `Path`; None for paths and everything else.
 
     >>> url_of("https://example.org/a.parquet"), url_of(Path("s3://a/b.csv")), url_of("data:/a.csv"), url_of("a.csv")
     ('https://example.org/a.parquet', 's3://a/b.csv', None, None)
     """
-    found = _URL.fullmatch(str(source)) if isinstance(source, (str, Path)) else None
-    if found is None or not ("://" in str(source) or (found[1] in SCHEMES and kind_at(source) is None)):
+    match = _URL.fullmatch(str(source)) if isinstance(source, (str, Path)) else None
+    if match is None or not ("://" in str(source) or (match[1] in SCHEMES and kind_at(source) is None)):
         return None
-    return f"{found[1]}://{found[2]}"
+    return f"{match[1]}://{match[2]}"

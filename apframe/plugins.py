@@ -1,4 +1,4 @@
-"""Protocols and formats of other packages, which their entry points `apframe.protocols` and `apframe.formats` name."""
+"""Protocols and formats of other packages, from the entry points `apframe.protocols` and `apframe.formats`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 CONTRACT = 1
-"""The version of the contract between apframe and other packages. A package may name the one that it was written for."""
-_NAMED = "APFRAME_CONTRACT"  # the constant of a module in which it does
+"""The version of the contract between apframe and plugin packages. A package may state the version it was written for."""
+_NAMED = "APFRAME_CONTRACT"  # the constant in which a module states it
 _KINDS = {"protocol": "apframe.protocols.protocol:Protocol", "format": "apframe.formats.format:Format"}
 LOCK = RLock()
-"""Held while plugins are entered, as several threads may find the same unknown name."""
+"""The lock for registering plugins, as several threads may look up the same unknown name."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Plugin(Loaded):
     kind
         "protocol" or "format"
     name
-        that of the entry point
+        the name of the entry point
     package
         name and version of the installed package
     """
@@ -44,55 +44,55 @@ class Plugin(Loaded):
 
     @property
     def purpose(self) -> str:
-        """What a protocol is for, as its module says it in PURPOSES once it is imported."""
+        """The purpose of a protocol, from PURPOSES of its module once it is imported; otherwise empty."""
         purposes = getattr(sys.modules.get(self.entry.module), "PURPOSES", None)
         return str(purposes.get(self.name, "")) if isinstance(purposes, dict) else ""
 
     def load(self) -> Any:
-        """The protocol, or a value of the class of the format; imported once.
+        """Return the protocol, or a value of the class of the format; it is imported once.
 
         Raises
         ------
         PluginError
             it cannot be imported, is of another kind, or was written for another version of the contract
         """
-        found = _loaded(self)
-        if isinstance(found, PluginError):
-            raise found
-        return found
+        value = _loaded(self)
+        if isinstance(value, PluginError):
+            raise value
+        return value
 
 
 @cache
 def _loaded(plugin: Plugin) -> Any:
-    """What `Plugin.load` returns or raises."""
-    what = f"the {plugin.kind} {plugin.name} of the package {plugin.package}"
+    """Return the value or the error of `Plugin.load`."""
+    subject = f"the {plugin.kind} {plugin.name} of the package {plugin.package}"
     try:
-        found = plugin.entry.load()
+        value = plugin.entry.load()
         written_for = getattr(sys.modules[plugin.entry.module], _NAMED, CONTRACT)
         if written_for == CONTRACT:
-            found = _checked(plugin, found)
+            value = _checked(plugin, value)
     except (Exception, SystemExit) as error:  # whatever happens in the code of another package
         reason = f"{type(error).__name__}: {error}"
-        return PluginError(f"{what} cannot be imported ({reason})", "update or remove that package")
+        return PluginError(f"{subject} cannot be imported ({reason})", "update or remove that package")
     if written_for == CONTRACT:
-        return found
+        return value
     is_newer = isinstance(written_for, int) and written_for > CONTRACT
-    problem = f"{what} was written for version {written_for} of the contract, and this apframe has version {CONTRACT}"
+    problem = f"{subject} was written for version {written_for} of the contract, and this apframe has version {CONTRACT}"
     return PluginError(problem, f"update {'apframe' if is_newer else 'that package'}")
 
 
-def _checked(plugin: Plugin, found: Any) -> Any:
-    """The value, if it is what its group of entry points has.
+def _checked(plugin: Plugin, loaded: Any) -> Any:
+    """Return the value of an entry point, if it is of the right kind.
 
     Raises
     ------
     TypeError, ValueError, re.error
-        it is something else; a format has another name, or looks that are none
+        it is of another kind; a format has another name, or an invalid look
     """
     module, _, name = _KINDS[plugin.kind].partition(":")
-    value = found() if plugin.kind == "format" else found
+    value = loaded() if plugin.kind == "format" else loaded
     if not isinstance(value, getattr(sys.modules[module], name)):
-        raise TypeError(f"{found!r} is no {name}")
+        raise TypeError(f"{loaded!r} is no {name}")
     if plugin.kind == "format":
         if value.name != plugin.name:
             raise ValueError(f"its name is {value.name!r}")
@@ -103,21 +103,21 @@ def _checked(plugin: Plugin, found: Any) -> Any:
 
 @cache
 def find_plugins(kind: Literal["protocol", "format"]) -> tuple[Plugin, ...]:
-    """The protocols or the formats of other packages, by name and package; nothing is imported."""
+    """Return the protocols or the formats of other packages, by name and package, without importing them."""
     from importlib.metadata import entry_points
 
-    found = [
+    plugins = [
         Plugin(kind, each.name, f"{each.dist.name} {each.dist.version}" if each.dist else "", each)
         for each in entry_points(group=f"apframe.{kind}s")
     ]
-    return tuple(sorted(found, key=lambda plugin: (plugin.name, plugin.package)))
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.name, plugin.package)))
 
 
 @cache
 def load_plugins(kind: Literal["protocol", "format"]) -> tuple[tuple[Plugin, Any], ...]:
-    """The plugins that can be imported, each with its value; a warning names the others, once.
+    """Return the plugins that can be imported, each with its value; warn of the others once.
 
-    Importing the module of a protocol enters its rules, matchers, metrics, definitions and similarities.
+    Importing the module of a protocol registers its rules, matchers, metrics, definitions and similarities.
     """
     loaded = []
     for plugin in find_plugins(kind):

@@ -1,4 +1,4 @@
-"""Values by name, each imported when it is first asked for, so that nobody pays for what is not named."""
+"""Values by name, each imported when it is first used, so that unused values cost nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 def published_for(*iou_types: str) -> list[str]:
-    """The protocols of benchmarks that compare one of these, by the names that `protocol=` takes.
+    """Return the names of the benchmark protocols with one of these iou_types, as `protocol=` accepts them.
 
     >>> published_for("boundary", "no such thing")
     []
@@ -23,23 +23,23 @@ def published_for(*iou_types: str) -> list[str]:
 
 
 def imported(home: str) -> Any:
-    """What "module:name" stands for; "module:Class()" is a new value of the class.
+    """Import the value of "module:name"; "module:Class()" is a new value of the class.
 
     >>> imported("math:pi") > 3
     True
     """
     module, _, attribute = home.partition(":")
-    found = getattr(import_module(module), attribute.removesuffix("()"))
-    return found() if attribute.endswith("()") else found
+    value = getattr(import_module(module), attribute.removesuffix("()"))
+    return value() if attribute.endswith("()") else value
 
 
 class Registry(MutableMapping[str, Value], Generic[Value]):
-    """A dict in which a text such as "module:name" stands for a value that is imported when it is asked for.
+    """A dict in which a text such as "module:name" stands for a value that is imported when it is first used.
 
     Parameters
     ----------
     homes
-        values by name, or where each is
+        values by name, or their locations
 
     >>> known = Registry({"pi": "math:pi", "two": 2})
     >>> known["two"], round(known["pi"], 2), list(known), "tau" in known
@@ -51,34 +51,34 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
         self._imported: dict[str, Value] = {}
 
     def home(self, name: str) -> Value | str | Loaded:
-        """Where a value is, or the value itself if it was given."""
+        """Return the location of a value, or the value itself if it was added as such."""
         return self._homes[name]
 
-    def known(self, name: Any) -> str | None:
-        """The name here that is this one in any spelling; None if there is none.
+    def resolve(self, name: Any) -> str | None:
+        """Return the registered name that matches a name in any spelling; None if there is none.
 
-        Before that, the protocols of other packages are imported, as these may add what they are made of.
+        For an unknown name, the protocols of other packages are imported first, as these may register it.
 
-        >>> Registry({"best_overlap": 1}).known("Best-Overlap")
+        >>> Registry({"best_overlap": 1}).resolve("Best-Overlap")
         'best_overlap'
         """
-        found = same_name(name, self)
-        if found is not None:
-            return found
-        from apframe.plugins import load_plugins  # for unknown names alone
+        match = same_name(name, self)
+        if match is not None:
+            return match
+        from apframe.plugins import load_plugins  # only for unknown names
 
         return same_name(name, self) if load_plugins("protocol") else None
 
     def knows(self, name: Any) -> bool:
-        """Whether this name is here; the protocols of other packages may have to be imported for it.
+        """Return True if exactly this name is registered; this may import the protocols of other packages.
 
         >>> Registry({"best_overlap": 1}).knows("Best-Overlap"), Registry({}).knows(None)
         (False, False)
         """
-        return isinstance(name, str) and (name in self or self.known(name) == name)
+        return isinstance(name, str) and (name in self or self.resolve(name) == name)
 
     def name_of(self, value: Any) -> str | None:
-        """The name of a class or of any other value that has a module and a name; None if it has none here.
+        """Return the registered name of a class, or of another value with a module and a name; None if it is not registered.
 
         >>> Registry({"path": "pathlib:Path"}).name_of(__import__("pathlib").Path)
         'path'

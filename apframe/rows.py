@@ -1,4 +1,4 @@
-"""Rows that cannot be right: the error that names them, by their ids or their numbers."""
+"""Invalid rows: errors that name them by their ids or their numbers."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ KEY_OF = {
     "detections": "detection_id",
     "queries": "query_id",
 }
-"""The column of the ids of a table's rows; rows of other tables are named by their numbers."""
+"""The id column of each table; rows of other tables are named by their numbers."""
 
 PLACE = "place in the source"
-"""The column of the numbers that rows had in their source, from 1, in tables of which some were left out."""
+"""The column of row numbers in the source, from 1, in tables where rows were left out."""
 REFUSED = "refused in the source"
-"""The column of flags of rows that are to be left out, in tables of which some are: see `apframe.validation.Sieve.marked`."""
+"""The column that flags rows to leave out: see `apframe.validation.Sieve.marked`."""
 OF_SOURCE = selectors.by_name(PLACE, REFUSED, require_all=False)
-"""These two columns, where a frame has them."""
+"""These two columns, if a frame has them."""
 MOST = 5
-"""How many ids of rows are named."""
+"""The number of ids of rows in a message."""
 
 
 def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
-    """An error that names the flagged rows by their ids, or by their numbers (from 1) where the frame has none.
+    """Raise an error that names the flagged rows by their ids, or by their numbers (from 1) if the frame has no ids.
 
     >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
     Traceback (most recent call last):
@@ -46,16 +46,16 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
 
 @dataclass(frozen=True)
 class Malformed:
-    """What becomes of malformed rows: all their numbers are there, but no shape has them, such as a box with a negative side.
+    """Treatment of malformed rows, whose numbers are all there but make no shape, such as a box with a negative side.
 
     Attributes
     ----------
     kept
-        the tables whose malformed rows pass, to be evaluated as the benchmark's own program does
+        the tables whose malformed rows are kept, to be evaluated as in the benchmark's own program
     keepable
-        the tables for which `invalid="keep"` is possible, so that errors name it
+        the tables that support `invalid="keep"`, which errors then suggest
     words
-        what the benchmark's own program does, for errors about the other table
+        the rule of the benchmark's own program, for errors about the other table
     """
 
     kept: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Malformed:
     words: str = ""
 
     def remedy(self, *tables: str) -> str:
-        """What to do about malformed rows of these tables, other than correcting them.
+        """Return the remedy for malformed rows of these tables, other than correcting them.
 
         >>> Malformed().remedy("annotations"), Malformed(keepable=()).remedy("annotations")
         ('or evaluate with invalid="drop" or invalid="keep"', 'or evaluate with invalid="drop"')
@@ -74,14 +74,14 @@ class Malformed:
 
 
 MALFORMED_KEPT = Malformed(kept=("annotations", "detections"))
-"""For rows that were checked before, and kept."""
+"""For rows that were checked before and kept."""
 _REFUSED = Malformed()
 _malformed: ContextVar[Malformed] = ContextVar("_malformed", default=_REFUSED)
 
 
 @contextmanager
 def treating_malformed(malformed: Malformed) -> Iterator[None]:
-    """Inside, malformed rows are treated as this says.
+    """Within this context, treat malformed rows in the given way.
 
     >>> with treating_malformed(MALFORMED_KEPT):
     ...     malformed_rows().kept
@@ -95,7 +95,7 @@ def treating_malformed(malformed: Malformed) -> Iterator[None]:
 
 
 def malformed_rows() -> Malformed:
-    """What becomes of malformed rows here, see `treating_malformed`; by default they are refused.
+    """Return the current treatment of malformed rows, see `treating_malformed`; by default they are rejected.
 
     >>> malformed_rows().kept
     ()
@@ -104,7 +104,7 @@ def malformed_rows() -> Malformed:
 
 
 def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:
-    """An error if one of these columns is there and holds neither numbers nor true and false.
+    """Raise an error if one of these columns exists and holds neither numbers nor Booleans.
 
     >>> refuse_texts("annotations", pl.DataFrame({"level": ["LEVEL_1"]}), ["level", "n_points"])
     Traceback (most recent call last):
@@ -117,23 +117,23 @@ def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:
 
 
 def rows_of(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
-    """The key column and the ids of flagged rows; their numbers in the source, from 1, where one of them has no id."""
+    """Return the key column and the ids of flagged rows; "row" and their numbers in the source, from 1, if an id is missing."""
     key = KEY_OF.get(table)
     if key in frame.columns:
-        given = frame[key].filter(where)
-        ids = given.cast(pl.Int64, strict=False) if given.dtype.is_float() else given  # as files are read
-        if not (ids.dtype.is_nested() or ids.null_count()) and (ids == given).all():
+        key_values = frame[key].filter(where)
+        ids = key_values.cast(pl.Int64, strict=False) if key_values.dtype.is_float() else key_values  # as files are read
+        if not (ids.dtype.is_nested() or ids.null_count()) and (ids == key_values).all():
             return key, ids.to_list()
     return "row", frame[PLACE].filter(where).to_list() if PLACE in frame.columns else row_numbers(where)
 
 
 def row_numbers(where: pl.Series) -> list[int]:
-    """The numbers of the rows that are flagged, from 1."""
+    """Return the numbers of the flagged rows, from 1."""
     return [row + 1 for row in where.arg_true().to_list()]
 
 
 def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
-    """The first five of some ids, as text.
+    """Return the first five ids as text.
 
     >>> first_few(range(9))
     ('0', '1', '2', '3', '4')

@@ -1,4 +1,4 @@
-"""Validation: what is wrong with the rows of tables, found in one pass, as a report that is raised, listed, or left out."""
+"""Validation: faults in the rows of tables, found in one pass; they are raised or listed, or their rows are left out."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _CHECKS = {
 }  # fmt: skip
 _ORDER = {"images": 0, "categories": 1, "annotations": 2, "detections": 3}
 _KEEP_IDS = ("images", "categories")  # which other tables refer to
-_SHOWN = 9  # kinds of faults
+_SHOWN = 9  # kinds of faults in a message
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with rows of a table, or with the table as a whole.
+    """A fault in rows of a table, or in the table as a whole.
 
     Attributes
     ----------
     table, check
-        where it is, and a short name of what is wrong
+        the table, and a short name of the fault
     error
-        what says why, where, and what to do: the error if this is all that is wrong
+        the error to raise if this is the only fault: it says why, where, and what to do
     problem
-        what is wrong, without where
+        the fault in words, without the rows
     n_rows, rows
-        how many rows, and names of the first of them: ids, "row 3", or "line 3 of a.txt"; none where it is the whole table
+        number of rows, and names of the first few: ids, "row 3", or "line 3 of a.txt"; none if it is the whole table
     n_left_out
-        how many rows are left out for it: fewer if the first row of an id, or the id of an image, is kept
+        number of rows that are left out: fewer if the first row of an id, or the id of an image, is kept
     """
 
     table: str
@@ -63,7 +63,7 @@ class Fault:
 
     @classmethod
     def of_error(cls, error: InputError, n_given: int = 0) -> Fault:
-        """What an error is about: the rows that it names, or a whole table of `n_given` rows."""
+        """Return the fault behind an error: in the rows that it names, or in a whole table of `n_given` rows."""
         check = next((name for kind, name in _CHECKS.items() if isinstance(error, kind)), "invalid_value")
         if not isinstance(error, RowError):
             return cls(error.table, check, error, error.problem, n_given)
@@ -72,35 +72,35 @@ class Fault:
 
 
 class Report:
-    """Everything that is wrong with the tables that are read while this is the current report; see `validating`.
+    """All faults of the tables that are read while this is the current report; see `validating`.
 
     Attributes
     ----------
     found
-        what is wrong, in the order in which it was found
-    given
-        how many rows each table came with
+        the faults, in the order in which they were found
+    n_rows
+        number of rows of each table, before any were left out
     raises
-        whether they are raised at the end
+        whether the faults are raised at the end
     """
 
     def __init__(self, *, raises: bool = False) -> None:
         self.raises = raises
         self.found: list[Fault] = []
-        self.given: dict[str, int] = {}
+        self.n_rows: dict[str, int] = {}
         self._unreadable: list[ColumnError] = []
 
     @property
     def faults(self) -> list[Fault]:
-        """Those of the images first, then of categories, annotations and detections, each in the order in which it was found.
+        """The faults of the images, then those of categories, annotations and detections, each in the order found.
 
-        Tables are read side by side, so that those of two tables are found in any order.
+        Tables are read in parallel, so faults of different tables are found in any order.
         """
         return sorted(self.found, key=lambda fault: _ORDER.get(fault.table, len(_ORDER)))
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Go on after a table that cannot be read as a whole, to find what is wrong with others: until `stop`."""
+        """Continue after a table that cannot be read at all, to find faults in other tables, until `stop`."""
         try:
             yield
         except ColumnError as error:
@@ -108,9 +108,9 @@ class Report:
             self.add_error(error)
 
     def _is_cause(self, fault: Fault) -> bool:
-        """Whether a fault does not follow from another one: rows that refer to images that were refused for their ids.
+        """Return False if a fault follows from another one: rows may refer to images that were rejected for their ids.
 
-        Which ids these should have is not known, but they cannot be fewer than the ids that are unknown.
+        The ids that these images should have are unknown, but there are at least as many of them as unknown ids.
         """
         if not isinstance(fault.error, UnknownIdError):
             return True
@@ -118,9 +118,9 @@ class Report:
         return not 0 < len(fault.error.unknown) <= sum(each.n_left_out for each in refused)
 
     def comes_first(self, error: ApframeError) -> bool:
-        """Whether an error is of a whole file or an option, and does not follow from what is in the report.
+        """Return True if an error is about a whole file or an option, and does not follow from the faults in the report.
 
-        An option may name an image or a category that was refused.
+        An option may name an image or a category that was rejected.
         """
         if isinstance(error, FormatError):
             return not error.rows
@@ -128,23 +128,23 @@ class Report:
         return isinstance(error, ParameterError) and not lost
 
     def stop(self) -> None:
-        """Raise the first error of a table that could not be read, if there was one."""
+        """Raise the first error of a table that could not be read, if there is one."""
         if self._unreadable:
             raise self._unreadable[0]
 
     def add_error(self, error: InputError) -> None:
-        """Add an error about a table as a whole, unless it is in the report."""
+        """Add an error about a table as a whole, unless the report has it already."""
         if all(fault.error is not error for fault in self.found):
-            self.found.append(Fault.of_error(error, self.given.get(error.table, 0)))
+            self.found.append(Fault.of_error(error, self.n_rows.get(error.table, 0)))
 
     def count(self, table: str, frame: pl.DataFrame) -> None:
-        """Count the rows that a table came with: those that are there, and those that were left out before."""
+        """Count the rows of a table, including rows that were left out before."""
         left_out = sum(fault.n_left_out for fault in self.found if fault.table == table)
-        self.given[table] = frame.height + left_out
+        self.n_rows[table] = frame.height + left_out
 
     @property
     def error(self) -> InputError:
-        """One error that says all: as the first fault, with the number of kinds and rows, and the first rows of each kind.
+        """One error for all faults: the first one, with the number of kinds and rows, and the first rows of each kind.
 
         >>> report = Report()
         >>> for table, problem in (("detections", "score is missing"), ("annotations", "width is negative")):
@@ -167,7 +167,7 @@ class Report:
 
 
 def left_out(faults: Sequence[Fault]) -> list[Note]:
-    """Return a note on the rows that were left out, if there are any, and warn of them by name.
+    """Return a note about the rows that were left out, if there are any, and warn with their names.
 
     >>> import warnings
     >>> from apframe.wording import in_words
@@ -181,7 +181,7 @@ def left_out(faults: Sequence[Fault]) -> list[Note]:
     if not faults:
         return []
     counts = []
-    for each in faults:  # images and categories whose values are refused keep their ids, as others refer to them
+    for each in faults:  # images and categories with rejected values keep their ids, as other tables refer to them
         detail = each.problem if each.n_left_out else f"{each.problem}, values left out"
         counts.append(Count(KEY_OF[each.table].removesuffix("_id"), each.n_left_out or each.n_rows, detail=f" ({detail})"))
     named = (f"{', '.join(each.rows)}{', ...' if each.n_rows > len(each.rows) else ''}" for each in faults)
@@ -195,10 +195,10 @@ _current: ContextVar[Report | None] = ContextVar("_current", default=None)
 
 @contextmanager
 def validating(report: Report | None = None) -> Iterator[Report]:
-    """Inside, rows with faults are left out of what is read, and the faults are in the report.
+    """Within this context, leave rows with faults out of the tables that are read, and add the faults to the report.
 
-    Without a report, it is the one that is current where this is called; if there is none, what is wrong is raised at the end.
-    An error of a whole file or of an option is raised before that.
+    The report is by default the current one; if there is none, the faults are raised at the end. An error about a whole file
+    or an option is raised immediately.
 
     >>> from apframe.tables.canonical import canonical
     >>> found = {"image_id": [1, 2], "category_id": 1, "score": [0.5, None], "bbox": [[0, 0, 9, 9]] * 2}
@@ -214,7 +214,7 @@ def validating(report: Report | None = None) -> Iterator[Report]:
     before = _current.set(own)
     try:
         yield own
-    except ApframeError as error:  # which may follow from what is in the report
+    except ApframeError as error:  # which may follow from faults in the report
         if not (own.raises and own.found) or own.comes_first(error):
             raise
         if isinstance(error, InputError):
@@ -227,7 +227,7 @@ def validating(report: Report | None = None) -> Iterator[Report]:
 
 
 def add_fault(fault: Fault) -> None:
-    """Add a fault to the current report; raise its error where there is none.
+    """Add a fault to the current report; raise its error if there is none.
 
     >>> add_fault(Fault.of_error(RowError("images", "width is missing", "row", [3], "give it")))
     Traceback (most recent call last):
@@ -241,7 +241,7 @@ def add_fault(fault: Fault) -> None:
 
 @contextmanager
 def amending(remedy: Callable[[InputError], str]) -> Iterator[None]:
-    """Say another remedy for an error that is raised inside, and for the faults in the current report.
+    """Replace the remedy of errors raised within this context, and of the faults in the current report.
 
     >>> with amending(lambda error: f"{error.remedy}, or not"):
     ...     add_fault(Fault.of_error(RowError("images", "width is missing", "row", [3], "give it")))
@@ -250,10 +250,10 @@ def amending(remedy: Callable[[InputError], str]) -> Iterator[None]:
     """
 
     def amended(error: InputError) -> InputError:
-        if (said := remedy(error)) == error.remedy:
+        if (new_remedy := remedy(error)) == error.remedy:
             return error
         changed = copy(error)
-        changed.remedy, changed.args = said, (f"{error.sentence}; {said}",)
+        changed.remedy, changed.args = new_remedy, (f"{error.sentence}; {new_remedy}",)
         return changed
 
     try:
@@ -269,10 +269,10 @@ def amending(remedy: Callable[[InputError], str]) -> Iterator[None]:
 
 
 class Sieve:
-    """What is wrong with the rows of one table: each row has one fault at most, the first that is found.
+    """Collector of the faults in the rows of one table: each row has at most one fault, the first one found.
 
-    Columns keep their height until `sound` leaves the rows out, so nothing is read twice. A row is left out; of images and
-    categories, to which other tables refer, the id stays and the other values are left out.
+    Columns keep their height until `sound` drops the rows, so nothing is read twice. For images and categories, which other
+    tables refer to, the id stays and the other values are dropped.
 
     >>> frame = pl.DataFrame({"detection_id": [7, 8], "score": [0.5, None]})
     >>> with validating(Report()) as report:
@@ -285,48 +285,48 @@ class Sieve:
     def __init__(self, table: str, frame: pl.DataFrame) -> None:
         self.table, self.frame, self.key = table, frame, KEY_OF.get(table, "")
         self.wrong: pl.Series | None = None  # flags
-        self._lost: pl.Series | None = None  # of images and categories without ids
+        self._lost: pl.Series | None = None  # flags of images and categories without valid ids
 
     def refuse(self, broken: pl.Series, problem: str, remedy: str, *, of_key: bool = False) -> None:
-        """Report the flagged rows that have no fault yet; `of_key` if it is the id that is wrong."""
+        """Report the flagged rows that have no fault yet; `of_key` means that their id is wrong."""
         if broken.any() and (broken := self.new(broken)).any():
             self.refuse_as(broken, RowError(self.table, problem, *self.rows_of(broken), remedy), of_key=of_key)
 
     def rows_of(self, broken: pl.Series) -> tuple[str, list[Any]]:
-        """The key column and the ids of flagged rows, or "row" and their numbers."""
+        """Return the key column and the ids of flagged rows, or "row" and their numbers."""
         return rows_of(self.table, self.frame, broken)
 
     def refuse_malformed(self, broken: pl.Series, problem: str, remedy: str) -> None:
-        """`refuse` rows whose shape no object has, with the options that leave them out or keep them; nothing if kept."""
+        """Report rows with impossible shapes, naming the options that drop or keep them; do nothing if they are kept."""
         if broken.any() and self.table not in (malformed := malformed_rows()).kept:
             self.refuse(broken, problem, f"{remedy}, {malformed.remedy(self.table)}")
 
     def refuse_no_number(self, name: str, remedy: str) -> None:
-        """`refuse` rows in which a number is missing or not finite."""
+        """Report rows in which a number is missing or not finite."""
         broken = ~self.frame[name].is_finite().fill_null(False)
         self.refuse(broken, f"{name} is missing or not a finite number", remedy)
 
     def refuse_as(
         self, broken: pl.Series, error: InputError, problem: str = "", n_rows: int = 0, *, of_key: bool = False
     ) -> None:
-        """Report the flagged rows, which have no fault yet, with an error of their own; of `n_rows`, if others stay."""
+        """Report the flagged rows, which have no fault yet, with a given error; `n_rows` also counts rows that stay."""
         n_lost = int(broken.sum()) if of_key or self.table not in _KEEP_IDS else 0
         fault = Fault.of_error(error)
         rows = fault.rows or self.names_of(broken)
-        problem, n_rows = (problem or fault.problem).rstrip(","), n_rows or int(broken.sum())  # without a sentence around it
+        problem, n_rows = (problem or fault.problem).rstrip(","), n_rows or int(broken.sum())  # the problem stands alone here
         add_fault(Fault(self.table, fault.check, error, problem, n_rows, rows, n_lost))
         self.wrong = broken if self.wrong is None else self.wrong | broken
         if of_key:
             self._lost = broken if self._lost is None else self._lost | broken
 
     def names_of(self, broken: pl.Series) -> tuple[str, ...]:
-        """Names of the first few flagged rows, where the error has none."""
+        """Return names of the first few flagged rows, for an error without any."""
         return tuple(f"row {row}" for row in first_few(row_numbers(broken)))
 
     def sound(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The frame, which has the rows of this table, without those that have a fault.
+        """Return the frame, which has the rows of this table, without rows that have a fault.
 
-        If some are left out, the column `PLACE` has the number of each row in the source.
+        If rows were dropped, the column `PLACE` has the number of each row in the source.
         """
         if self.wrong is None:
             return frame
@@ -337,20 +337,20 @@ class Sieve:
         return frame if self._lost is None else frame.filter(~self._lost)
 
     def marked(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The frame, which has the rows of this table, with flags of those that have a fault, for `without_refused`.
+        """Return the frame, which has the rows of this table, with flags of rows that have a fault, for `without_refused`.
 
-        Images and categories can be made of it, as rows that are left out still name them.
+        Images and categories can be collected from it, as rows with faults still name them.
         """
         return frame if self.wrong is None else frame.with_columns(self.wrong.alias(REFUSED))
 
     def new(self, broken: pl.Series) -> pl.Series:
-        """The flagged rows that have no fault yet."""
+        """Return the flags of rows that have no fault yet."""
         broken = broken.fill_null(False)
         return broken if self.wrong is None else broken & ~self.wrong
 
 
 def sound_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> pl.DataFrame:
-    """The frame without the flagged rows, which are reported, or an error that names them where there is no report.
+    """Return the frame without the flagged rows, which are reported; raise an error that names them if there is no report.
 
     >>> sound_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
     Traceback (most recent call last):
@@ -362,7 +362,7 @@ def sound_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str,
 
 
 def without_refused(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without the rows that `Sieve.marked` flags; the column `PLACE` has the number of each row before.
+    """Return the frame without the rows that `Sieve.marked` flags; the column `PLACE` has the number of each row before.
 
     >>> without_refused(pl.DataFrame({"x": [5, 6], REFUSED: [True, False]})).rows()
     [(2, 6)]
@@ -373,7 +373,7 @@ def without_refused(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def without_places(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without the column that `Sieve.sound` adds.
+    """Return the frame without the column that `Sieve.sound` adds.
 
     >>> without_places(pl.DataFrame({"x": [1]})).columns
     ['x']

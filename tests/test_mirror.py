@@ -80,7 +80,7 @@ TESTED_IN = {
     "formats/test_yolo_labels.py": "formats/yolo/label_files",
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
-    "matching/test_verdicts.py": "matching/judging matching/matchers",
+    "matching/test_verdicts.py": "matching/match matching/matchers",
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/score_cutoffs",
     "metrics/test_influence.py": "metrics/rankings",
     "metrics/test_own_metrics.py": "metrics/metric",

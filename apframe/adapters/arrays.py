@@ -1,4 +1,4 @@
-"""Arrays or tensors of several images as columns: what all adapters have in common.
+"""Arrays or tensors of several images as columns: the common part of all adapters.
 
 The objects of an image are a mapping of names to arrays, as torchvision has it: `boxes` (n × 4), `labels`, `scores`, `masks`
 (n × height × width), `keypoints` (n × points × 3) and more, a row for each object.
@@ -27,17 +27,17 @@ _ARRAYS = {shape.iou_type: shape.array for shape in EVERY_SHAPE if shape.array i
 SHAPES = {iou_type: name for iou_type, (name, _) in _ARRAYS.items()}
 """Array names of an image by `iou_type`."""
 _MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
-# dimensions behind the first; a word where any number will do
+# dimensions after the first; a word where any number is accepted
 _DIMENSIONS: dict[str, tuple[int | str, ...]] = {
     "labels": (), "scores": (), "area": (), "iscrowd": (), **dict(_ARRAYS.values()),
 }  # fmt: skip
 OF_ROWS = ("image_id", *BOX, "score", "category_id")
 """The columns of an array of results."""
-_DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
+_DEFAULTS = {"area": np.nan, "iscrowd": 0}  # for images without the array, if other images have it
 
 
 def as_array(values: Any) -> np.ndarray:
-    """An array from an array, a list, or tensors of any device and type, of whose library nothing is imported.
+    """Return an array from an array, a list, or tensors of any device and type, without importing their library.
 
     >>> as_array([1, 2]).tolist()
     [1, 2]
@@ -46,7 +46,7 @@ def as_array(values: Any) -> np.ndarray:
         tensor = values.detach().cpu()
         try:
             return np.asarray(tensor.numpy())
-        except TypeError:  # a type that NumPy does not have, as bfloat16; all of them are exact in 32 bits
+        except TypeError:  # a type that NumPy lacks, such as bfloat16; all of these are exact in 32 bits
             return np.asarray(tensor.float().numpy())
     if isinstance(values, (list, tuple)) and any(hasattr(each, "detach") for each in values):
         values = [as_array(each) for each in values]
@@ -62,21 +62,21 @@ def tabulate(
     optional: Sequence[str] = (),
     box_format: str = "xyxy",
 ) -> pl.DataFrame:
-    """The objects of all images, in order: image_id, and the columns of the arrays.
+    """Return the objects of all images, in order: image_id, and the columns of the arrays.
 
     Parameters
     ----------
     source
-        what the items are called, for errors
+        name of the items in errors
     items
-        of each image the arrays of its objects: `labels`, and others that an image without objects may do without
+        the arrays of the objects of each image: `labels`, and others that may be missing for an image without objects
     image_ids
-        of each item, see `check_ids`
+        the image id of each item, see `check_ids`
     required, optional
-        the arrays that every item must have beside labels; and those that all or none of them have, or some in the case of
-        `area` (null elsewhere) and `iscrowd`. Others are left out
+        the arrays that every item requires beside labels; and the arrays that all items must have, or none, except `area` (then
+        null elsewhere) and `iscrowd`, which some may have. Others are left out
     box_format
-        what the four numbers of a box are: two corners, a corner and the size, or the middle and the size
+        the four numbers of a box: two corners, a corner and the size, or the centre and the size
 
     Returns
     -------
@@ -89,8 +89,8 @@ def tabulate(
     ParameterError
         an unknown box_format
     RowError
-        arrays that are missing, of other shapes or numbers of rows, and values that cannot be right; `rows` are the places of
-        their images in the list, from 0
+        arrays that are missing or have other shapes or numbers of rows, and invalid values; `rows` are the positions of their
+        images in the list, from 0
 
     >>> one = {"boxes": [[1.0, 2.0, 4.0, 4.0]], "labels": [7]}
     >>> tabulate("outputs", [one], [5], ["boxes"]).rows()
@@ -98,11 +98,11 @@ def tabulate(
     """
     one_of("box_format", box_format, BOX_FORMATS)
     foreign = [not isinstance(item, Mapping) for item in items]
-    what = next((kind_of(item) for item in items if not isinstance(item, Mapping)), "")
-    refuse_items(source, foreign, "the item is not a dict", f"give one for each image, not {what}")
+    kind = next((kind_of(item) for item in items if not isinstance(item, Mapping)), "")
+    refuse_items(source, foreign, "the item is not a dict", f"give one for each image, not {kind}")
     refuse_items(source, [item.get("labels") is None for item in items], "labels is missing", "give labels for each image")
-    given = [name for name in optional if any(item.get(name) is not None for item in items)]
-    arrays = {name: _rows_of(source, items, name) for name in ("labels", *required, *given)}
+    used = [name for name in optional if any(item.get(name) is not None for item in items)]
+    arrays = {name: _rows_of(source, items, name) for name in ("labels", *required, *used)}
     n_rows = [len(rows) for rows in arrays["labels"]]
     for name in arrays:
         is_missing = [item.get(name) is None for item in items]
@@ -124,20 +124,20 @@ def tabulate(
 def tabulate_detections(
     source: str, items: Sequence[Item], image_ids: Sequence[int | str], iou_type: str | None, box_format: str = "xyxy"
 ) -> pl.DataFrame:
-    """`tabulate` of detections, with all shapes that they have; or with that alone which an `iou_type` compares.
+    """Tabulate detections, with all their shapes or only the one that an `iou_type` compares; see `tabulate`.
 
     >>> tabulate_detections("outputs", [{"boxes": [[0, 0, 1, 1]], "labels": [7], "scores": [0.5]}], [5], "bbox")["score"].item()
     0.5
     """
     if iou_type is not None and iou_type not in SHAPES:
         raise ParameterError(f"must be one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}", option="iou_type")
-    given = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
-    first, *others = [SHAPES[iou_type]] if iou_type is not None else given or ["boxes"]
+    used = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
+    first, *others = [SHAPES[iou_type]] if iou_type is not None else used or ["boxes"]
     return tabulate(source, items, image_ids, [first, "scores"], optional=others, box_format=box_format)
 
 
 def tabulate_rows(array: Any) -> pl.DataFrame:
-    """Detections from an array or a tensor with a row for each, as pycocotools' `loadRes` takes it.
+    """Return detections from an array or a tensor with a row for each, as `loadRes` of pycocotools accepts it.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def tabulate_rows(array: Any) -> pl.DataFrame:
     ColumnError
         an array of another shape
     RowError
-        ids that are no whole numbers, or so large that numbers of the array's type next to them are none; `rows` from 1
+        ids that are not whole numbers, or too large for the array's type to hold all neighbouring whole numbers; `rows` from 1
 
     >>> tabulate_rows(np.array([[42, 10, 10, 20, 10, 0.75, 3]])).rows()
     [(42, 10.0, 10.0, 20.0, 10.0, 0.75, 3)]
@@ -174,7 +174,7 @@ def tabulate_rows(array: Any) -> pl.DataFrame:
 
 
 def canonical_batch(frame: pl.DataFrame) -> pl.DataFrame:
-    """The canonical detections, without detection_id: frames of several batches can be put together, and are numbered then.
+    """Return canonical detections without detection_id, so that frames of several batches can be joined and numbered then.
 
     >>> canonical_batch(pl.DataFrame({"image_id": [1], "category_id": [7], "score": [0.5], "mask": [[[0, 1]]]})).columns[:3]
     ['image_id', 'category_id', 'score']
@@ -183,7 +183,7 @@ def canonical_batch(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_image(source: str, items: Any, image_ids: Any) -> tuple[list[Any], Any]:
-    """The items in a list, and their ids, which are the keys of a mapping.
+    """Return the items as a list, and their image ids, which are the keys of a mapping.
 
     >>> by_image("outputs", {42: "an output"}, None)
     (['an output'], [42])
@@ -196,12 +196,12 @@ def by_image(source: str, items: Any, image_ids: Any) -> tuple[list[Any], Any]:
 
 
 def check_ids(source: str, n: int | None, image_ids: Any) -> list[int | str]:
-    """The ids of n images, or of any number if n is None; tensors of one number as numbers.
+    """Return the ids of n images, or of any number if n is None; tensors of one number become numbers.
 
     Raises
     ------
     ParameterError
-        there is no list of them, there are not n of them, one is no id, or one is there twice
+        the ids are not a list, are not n, or are not all integers or all strings; or an id occurs twice
 
     >>> check_ids("outputs", 2, [np.array([7]), 8])
     [7, 8]
@@ -227,7 +227,7 @@ def check_ids(source: str, n: int | None, image_ids: Any) -> list[int | str]:
 
 
 def column_of_ids(image_ids: Sequence[int | str]) -> pl.Series:
-    """The column `image_id`.
+    """Return the ids as the column `image_id`.
 
     >>> column_of_ids([]).dtype
     Int64
@@ -236,7 +236,7 @@ def column_of_ids(image_ids: Sequence[int | str]) -> pl.Series:
 
 
 def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) -> None:
-    """An error that names the places in the list, from 0, of the items that are flagged.
+    """Raise an error that names the positions of the flagged items in the list, from 0.
 
     >>> refuse_items("outputs", [False, True], "boxes is missing", "give boxes for each image")
     Traceback (most recent call last):
@@ -248,7 +248,7 @@ def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) 
 
 @dataclass(frozen=True, eq=False)
 class _ArrayGroup:
-    """The arrays of one name of all images; `owner` are the places of the images of all rows."""
+    """The arrays of one name for all images; `owner` has the position of the image of each row."""
 
     source: str
     name: str
@@ -263,24 +263,24 @@ class _ArrayGroup:
         return np.concatenate(filled) if filled else _nothing(self.name)
 
     def refuse(self, broken: np.ndarray, problem: str, remedy: str = "correct these") -> None:
-        """An error that names the places of the images that have a broken row."""
+        """Raise an error that names the positions of the images with a broken row."""
         flags = broken.reshape(len(self.owner), int(np.prod(broken.shape[1:]))).any(axis=1)
         places = np.unique(self.owner[flags])
         if len(places):
             raise RowError(self.source, f"{self.name}: {problem}", "index", places.tolist(), remedy)
 
     def numbers(self) -> np.ndarray:
-        """The rows as finite doubles."""
+        """Return the rows as doubles, which must be finite."""
         rows = self.rows.astype(np.float64)
         self.refuse(~np.isfinite(rows), "a number is not finite")
         return rows
 
 
 def _rows_of(source: str, items: Sequence[Item], name: str) -> list[np.ndarray]:
-    """One array for each image, without rows where it is not given."""
+    """Return one array for each image, without rows if the image lacks it."""
     tail, nothing = _DIMENSIONS[name], _nothing(name)
     arrays = [nothing if item.get(name) is None else _or_broken(item[name]) for item in items]
-    if name == "masks":  # of one channel
+    if name == "masks":  # drop an axis of one channel
         arrays = [array[:, 0] if array.ndim == 4 and array.shape[1] == 1 else array for array in arrays]
     arrays = [nothing if array.shape == (0,) else array for array in arrays]
     wrong = [
@@ -299,10 +299,10 @@ def _nothing(name: str) -> np.ndarray:
 
 
 def _or_broken(values: Any) -> np.ndarray:
-    """The array; where none can be made, as of lists of different lengths, one that is refused."""
+    """Return the array, or one that is rejected later if none can be made, as from lists of different lengths."""
     try:
         return as_array(values)
-    except (TypeError, ValueError, RuntimeError):  # the last are those of tensors
+    except (TypeError, ValueError, RuntimeError):  # tensors raise the last one
         return np.array(None)
 
 
@@ -336,7 +336,7 @@ def _masks(part: _ArrayGroup) -> list[pl.Series]:
 
 
 def mask_column(sizes: np.ndarray, texts: list[bytes]) -> pl.Series:
-    """The column `mask` from COCO's compressed counts and the sizes, (n, 2), height first.
+    """Return the column `mask` from COCO's compressed counts and the sizes, (n, 2), height first.
 
     >>> mask_column(np.array([[2, 2]]), [b"13"]).to_list()
     [{'size': [2, 2], 'counts': '13'}]
@@ -347,11 +347,11 @@ def mask_column(sizes: np.ndarray, texts: list[bytes]) -> pl.Series:
 
 
 def _flat(part: _ArrayGroup) -> list[pl.Series]:
-    """Points of each object as one list of numbers."""
+    """Return the points of each object as one list of numbers."""
     shapes = [array.shape[1] if len(array) else 0 for array in part.arrays]
-    most = max(shapes, default=0)
+    n_points = max(shapes, default=0)
     refuse_items(
-        part.source, [n not in (0, most) for n in shapes], f"{part.name}: fewer points than in other images", "give as many"
+        part.source, [n not in (0, n_points) for n in shapes], f"{part.name}: fewer points than in other images", "give as many"
     )
     rows = part.numbers()
     values = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))

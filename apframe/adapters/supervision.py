@@ -1,4 +1,4 @@
-"""The `Detections` of the library supervision."""
+"""Detections from the `Detections` of the library supervision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from apframe.adapters.arrays import as_array, by_image, canonical_batch, check_ids, refuse_items, tabulate_detections
 
 _NAMES = {"boxes": "xyxy", "scores": "confidence", "labels": "class_id", "masks": "mask"}
-_CORNERS = "xyxyxyxy"  # of rotated boxes, in the data of each
+_CORNERS = "xyxyxyxy"  # corners of rotated boxes, in the data of each
 
 
 def from_supervision(
@@ -19,28 +19,27 @@ def from_supervision(
     *,
     iou_type: str | None = None,
 ) -> pl.DataFrame:
-    """Detections from supervision's `Detections`, one for each image.
+    """Return detections from supervision's `Detections`, one object for each image.
 
     Parameters
     ----------
     detections
-        objects with `xyxy`, `confidence`, `class_id` (taken for the category ids), and where there are some `mask`,
-        `tracker_id`, `data["class_name"]` and `data["xyxyxyxy"]`, the corners of rotated boxes. Or a mapping of image ids to
-        these
+        objects with `xyxy`, `confidence`, `class_id` (used as category ids), and optionally `mask`, `tracker_id`,
+        `data["class_name"]` and `data["xyxyxyxy"]`, the corners of rotated boxes. Or a mapping from image ids to such objects
     image_ids
-        of each, in their order; not with a mapping
+        the image id of each, in the same order; not with a mapping
     iou_type
-        "bbox", "segm" or "rotated" takes boxes, masks or corners alone; see `from_torchvision`
+        "bbox", "segm" or "rotated" returns boxes, masks or corners alone; see `from_torchvision`
 
     Returns
     -------
-    The canonical detections as `from_torchvision` gives them, with the columns `name` and `tracker_id` where these are given
-    (null for images that do not have them). Where there are rotated boxes, they have corners instead of a box.
+    The canonical detections as from `from_torchvision`, with the columns `name` and `tracker_id` if some objects have them
+    (null for images that do not). If there are rotated boxes, detections have corners instead of a box.
 
     Raises
     ------
     RowError
-        what is missing or cannot be right; `rows` are the places in the list, from 0
+        missing or invalid data; `rows` are the positions in the list, from 0
     ParameterError
         image ids that are too few or not unique, an unknown iou_type
 
@@ -54,21 +53,23 @@ def from_supervision(
     refuse_items("detections", foreign, "not a supervision.Detections", "give one for each image")
     ids = check_ids("detections", len(detections), image_ids)
     numbers = [len(each.xyxy) for each in detections]
-    for name in ("confidence", "class_id"):  # without which nothing is found, but the names of the fields are the library's
+    for name in ("confidence", "class_id"):  # which detections require; named as the fields of the library
         missing = [n > 0 and getattr(each, name, None) is None for n, each in zip(numbers, detections, strict=True)]
         refuse_items("detections", missing, f"{name} is missing", f"give {name} for each image")
     attributes = {
         name: [getattr(each, name, None) for each in detections] for name in ("confidence", "class_id", "mask", "tracker_id")
     } | {ours: [_data(each, theirs) for each in detections] for ours, theirs in (("name", "class_name"), ("corners", _CORNERS))}
-    for name, given in attributes.items():
-        differs = [values is not None and len(values) != n for n, values in zip(numbers, given, strict=True)]
+    for name, columns in attributes.items():
+        differs = [values is not None and len(values) != n for n, values in zip(numbers, columns, strict=True)]
         refuse_items("detections", differs, f"{name} and xyxy differ in length", "give one row per object")
     are_rotated = iou_type in (None, "rotated") and any(values is not None for values in attributes["corners"])
     frame = tabulate_detections("detections", [_arrays(each, are_rotated) for each in detections], ids, iou_type)
     for name in ("name", "tracker_id"):
-        given = attributes[name]
-        parts = [[None] * n if values is None else as_array(values).tolist() for n, values in zip(numbers, given, strict=True)]
-        if any(values is not None for values in given):
+        columns = attributes[name]
+        parts = [
+            [None] * n if values is None else as_array(values).tolist() for n, values in zip(numbers, columns, strict=True)
+        ]
+        if any(values is not None for values in columns):
             frame = frame.with_columns(pl.Series(name, [value for part in parts for value in part]))
     return canonical_batch(frame)
 
@@ -78,10 +79,10 @@ def _data(detections: Any, name: str) -> Any:
 
 
 def _arrays(detections: Any, are_rotated: bool) -> dict[str, Any]:
-    """The arrays under their common names; corners in the place of boxes where some are rotated."""
+    """Return the arrays under their common names; corners in place of boxes if some are rotated."""
     arrays = {name: getattr(detections, theirs, None) for name, theirs in _NAMES.items()}
     if arrays["labels"] is None and not len(detections.xyxy):
-        arrays["labels"] = []  # nothing was found, by a detector that may know classes
+        arrays["labels"] = []  # no detections, from a detector that may have classes
     if are_rotated:
         arrays |= {"boxes": None, "corners": _data(detections, _CORNERS)}
     return {name: array for name, array in arrays.items() if array is not None}

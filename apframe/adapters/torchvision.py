@@ -28,32 +28,32 @@ def from_torchvision(
     iou_type: str | None = None,
     box_format: str = "xyxy",
 ) -> pl.DataFrame:
-    """Detections from the outputs of a detector of torchvision, or of any other that returns such dicts.
+    """Return detections from the outputs of a torchvision detector, or of any other that returns such dicts.
 
     Parameters
     ----------
     outputs
         a dict for each image: `labels` (n, the category ids), `scores` (n), and shapes, in pixels: `boxes` (n × 4), `masks`
         (n × 1 × height × width or without the 1; of probabilities, those above 0.5 are inside), `keypoints` (n × points × 3).
-        Arrays, or tensors of any device. Or a mapping of image ids to these dicts; or one of them
+        Arrays, or tensors of any device. Or a mapping from image ids to such dicts; or a single dict
     image_ids
-        of the outputs, in their order; not with a mapping
+        the image ids of the outputs, in the same order; not with a mapping
     iou_type
-        "bbox", "segm" or "keypoints" takes only what is compared then, as torchvision's own evaluation does: areas are those
-        of the masks, or of the rectangles around the keypoints. None takes all there is; areas are those of the boxes
+        "bbox", "segm" or "keypoints" returns only the shape compared then, as in torchvision's own evaluation: areas are those
+        of the masks, or of the rectangles around the keypoints. None returns all shapes, with the areas of the boxes
     box_format
-        "xyxy", "xywh" (a corner) or "cxcywh" (the middle)
+        "xyxy", "xywh" (a corner) or "cxcywh" (the centre)
 
     Returns
     -------
     The canonical detections: image_id, category_id, score, x, y, width, height, area, and mask (run lengths) and keypoints
-    where they are given. Boxes are null where they are still to be made of another shape. There is no detection_id, so that
-    the frames of several batches can be put together, or given to `apframe.Evaluator`: `evaluate` numbers them.
+    if the outputs have them. Boxes are null if they are still to be computed from another shape. There is no detection_id, so
+    that the frames of several batches can be joined, or passed to `apframe.Evaluator`: `evaluate` numbers them.
 
     Raises
     ------
     RowError
-        what is missing or cannot be right; `rows` are the places in the list, from 0
+        missing or invalid data; `rows` are the positions in the list, from 0
     ParameterError
         image ids that are too few or not unique, an unknown box_format or iou_type
 
@@ -74,31 +74,31 @@ def targets_from_torchvision(
     categories: Mapping[int, str] | None = None,
     box_format: str = "xyxy",
 ) -> Dataset:
-    """Ground truth from the targets that torchvision's detectors are trained with.
+    """Return ground truth from the targets that torchvision's detectors are trained with.
 
     Parameters
     ----------
     targets
         a dict for each image: `labels` (n), one or more of `boxes`, `masks` and `keypoints` as in `from_torchvision`, and
-        where known `area` (n, by default that of the box, or of the other shape), `iscrowd` (n) and `image_id`. Or a mapping
-        of image ids to these dicts
+        optionally `area` (n, by default that of the box, or of the other shape), `iscrowd` (n) and `image_id`. Or a mapping
+        from image ids to such dicts
     image_ids
-        of the targets; by default what each has as `image_id`
+        the image ids of the targets; by default the `image_id` of each
     categories
-        names of the category ids; by default the labels that occur, without names. Detections of other categories take no part
+        names of the category ids; by default the labels that occur, without names. Detections of other categories are left out
     box_format
         as in `from_torchvision`
 
     Returns
     -------
-    A `Dataset`. Images have sizes where there are masks.
+    A `Dataset`. Images have sizes if there are masks.
 
     Raises
     ------
     RowError, ParameterError
         as `from_torchvision`
     UnknownIdError
-        labels that `categories` does not have
+        labels that are not in `categories`
 
     >>> targets = [{"boxes": [[10.0, 10.0, 30.0, 20.0]], "labels": [3], "image_id": 42}]
     >>> truth = targets_from_torchvision(targets, categories={3: "cat"})
@@ -111,15 +111,15 @@ def targets_from_torchvision(
         refuse_items("targets", without, "image_id is missing", "give image_ids, or an image_id in each dict")
         image_ids = [target["image_id"] for target in targets]
     ids = check_ids("targets", len(targets), image_ids)
-    given = [name for name in _SHAPES if any(isinstance(target, Mapping) and name in target for target in targets)]
-    first, *others = given or ["boxes"]
+    used = [name for name in _SHAPES if any(isinstance(target, Mapping) and name in target for target in targets)]
+    first, *others = used or ["boxes"]
     optional = [*others, "area", "iscrowd"]
     frame = tabulate("targets", targets, ids, [first], optional=optional, box_format=box_format)
     return dataset_of(frame, ids, categories)
 
 
 def dataset_of(annotations: pl.DataFrame, image_ids: Sequence[int | str], categories: Mapping[int, str] | None) -> Dataset:
-    """A data set of annotations, images without any included; a category for each label where none are named.
+    """Return a data set of annotations, with images that have none; without names, each label becomes a category.
 
     >>> dataset_of(pl.DataFrame({"image_id": [1], "category_id": [7], "mask": [[[0, 1]]]}), [1, 2], None)
     Dataset(2 images, 1 category, 1 annotation)

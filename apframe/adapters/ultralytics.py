@@ -1,4 +1,4 @@
-"""The `Results` of the library ultralytics: boxes, masks, keypoints and rotated boxes."""
+"""Detections from the `Results` of the library ultralytics: boxes, masks, keypoints and rotated boxes."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def from_ultralytics(
     *,
     iou_type: str | None = None,
 ) -> pl.DataFrame:
-    """Detections from the results of a model of ultralytics, one for each image.
+    """Return detections from the results of an ultralytics model, one object for each image.
 
     Parameters
     ----------
     results
-        objects with `boxes` (`xyxy`, `conf`, `cls`) or `obb` (`xyxyxyxy`, `conf`, `cls`), and where there are some `masks`
-        (`xy`: outlines in pixels of the image, drawn as COCO does), `keypoints` (`data`), `names` and `path`. Or a
-        mapping of image ids to these
+        objects with `boxes` (`xyxy`, `conf`, `cls`) or `obb` (`xyxyxyxy`, `conf`, `cls`), and optionally `masks` (`xy`:
+        outlines in pixels of the image, drawn as in COCO), `keypoints` (`data`), `names` and `path`. Or a mapping from image
+        ids to such objects
     image_ids
-        of each, in their order; not with a mapping; by default the names of the files without folder and ending, as text
+        the image id of each, in the same order; not with a mapping; by default the file names without folder and extension
     iou_type
-        "bbox", "segm", "keypoints" or "rotated" takes that shape alone; see `from_torchvision`
+        "bbox", "segm", "keypoints" or "rotated" returns this shape alone; see `from_torchvision`
 
     Returns
     -------
-    The canonical detections; category_id is the model's number of the class, from 0. `name` is that of the class and
-    `file_name` that of the file, so that ids of the ground truth can be joined. With mask (run lengths), keypoints (the third
-    number is the confidence, 1 where there is none), or corners instead of a box.
+    The canonical detections; category_id is the model's number of the class, from 0. `name` is the class name and `file_name`
+    the file name, to join the ground truth by name. With mask (run lengths), keypoints (the third number is the confidence, 1
+    if there is none), or corners instead of a box.
 
     Raises
     ------
     RowError
-        what is missing or cannot be right; `rows` are the places in the list, from 0
+        missing or invalid data; `rows` are the positions in the list, from 0
     ParameterError
         image ids that are too few or not unique, an unknown iou_type
 
@@ -85,14 +85,14 @@ def from_ultralytics(
 def with_files(
     results: Sequence[Any] | Mapping[int | str, Any], image_ids: Sequence[int | str] | None = None
 ) -> tuple[list[Any], pl.DataFrame]:
-    """The results in a list, and the `image_id` and `file_name` of each; see `from_ultralytics`.
+    """Return the results as a list, and the `image_id` and `file_name` of each; see `from_ultralytics`.
 
     >>> from types import SimpleNamespace
     >>> with_files([SimpleNamespace(boxes=[], path="images/0042.jpg")])[1].rows()
     [('0042', '0042.jpg')]
     """
     results, image_ids = by_image("results", [results] if hasattr(results, "boxes") else results, image_ids)
-    foreign = [_found(result) is None for result in results]
+    foreign = [_objects(result) is None for result in results]
     refuse_items("results", foreign, "neither boxes nor obb", "give the results of a detector")
     paths = [Path(getattr(result, "path", None) or "") for result in results]
     if image_ids is None:
@@ -103,20 +103,20 @@ def with_files(
     return results, pl.DataFrame([column_of_ids(ids), names])
 
 
-def _found(result: Any) -> Any:
-    """Boxes, or else rotated boxes; or None."""
+def _objects(result: Any) -> Any:
+    """Return the boxes, or else the rotated boxes, or None."""
     boxes = getattr(result, "boxes", None)
     return getattr(result, "obb", None) if boxes is None else boxes
 
 
 def _arrays(result: Any) -> dict[str, Any]:
-    """The arrays under their common names."""
-    found = _found(result)
-    item = {"scores": as_array(found.conf), "labels": as_array(found.cls)}
+    """Return the arrays under their common names."""
+    objects = _objects(result)
+    item = {"scores": as_array(objects.conf), "labels": as_array(objects.cls)}
     if getattr(result, "boxes", None) is None:
-        item["corners"] = as_array(found.xyxyxyxy)
+        item["corners"] = as_array(objects.xyxyxyxy)
     else:
-        item["boxes"] = as_array(found.xyxy)
+        item["boxes"] = as_array(objects.xyxy)
     if (keypoints := getattr(result, "keypoints", None)) is not None:
         points = as_array(keypoints.data)
         item["keypoints"] = np.insert(points, 2, 1, axis=-1) if points.shape[-1] == 2 else points
@@ -124,11 +124,11 @@ def _arrays(result: Any) -> dict[str, Any]:
 
 
 def _masks(results: Sequence[Any], items: Sequence[dict[str, Any]]) -> pl.Series | None:
-    """Run lengths of all outlines, None where there are none; an outline without points is a mask without pixels."""
-    given = [getattr(result, "masks", None) for result in results]
-    if all(masks is None for masks in given):
+    """Return run lengths of all outlines, or None without any; an outline without points is a mask without pixels."""
+    all_masks = [getattr(result, "masks", None) for result in results]
+    if all(masks is None for masks in all_masks):
         return None
-    outlines = [[] if masks is None else [as_array(outline) for outline in masks.xy] for masks in given]
+    outlines = [[] if masks is None else [as_array(outline) for outline in masks.xy] for masks in all_masks]
     n_masks = np.array([len(item["labels"]) for item in items])
     differs = n_masks != [len(each) for each in outlines]
     refuse_items("results", differs.tolist(), "masks and boxes differ in length", "give a mask for each box")
@@ -144,9 +144,9 @@ def _masks(results: Sequence[Any], items: Sequence[dict[str, Any]]) -> pl.Series
 
 
 def _class_names(results: Sequence[Any]) -> dict[int, str]:
-    """The names of the classes by their numbers, which are the same in all results of a model."""
-    given = [getattr(result, "names", None) or {} for result in results]
-    named = [dict(names) if hasattr(names, "keys") else dict(enumerate(names)) for names in given]
+    """Return the class names by number, which must be the same in all results."""
+    all_names = [getattr(result, "names", None) or {} for result in results]
+    named = [dict(names) if hasattr(names, "keys") else dict(enumerate(names)) for names in all_names]
     first = next((names for names in named if names), {})
     differs = [names not in ({}, first) for names in named]
     refuse_items("results", differs, "names differ from those of the first", "give the results of one model")

@@ -118,7 +118,7 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     """
     reading = Reading.of_options(options)
     with reading_once(truth), reading_once(detections):
-        if not reading.given and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
+        if not reading.given_options and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
             return check_run(truth, detections)
         reading = reading.of_files(truth, detections)
         report = Report()
@@ -147,7 +147,7 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
-    return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), report.given)
+    return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), report.n_rows)
 
 
 def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dataset | None:
@@ -157,7 +157,7 @@ def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dat
     except (ColumnError, IdTypeError, RowError) as error:
         report.add_error(error)
         return None
-    report.given.update({table: dataset.core(table).height for table in GROUND_TRUTH if table not in report.given})
+    report.n_rows.update({table: dataset.core(table).height for table in GROUND_TRUTH if table not in report.n_rows})
     return dataset
 
 

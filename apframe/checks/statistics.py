@@ -16,7 +16,7 @@ from apframe.protocols.ranges import ALL
 from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
 from apframe.tables.dataset import canonical_detections
 from apframe.tables.ids import is_known
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.schemas import KEYS, TABLES
 from apframe.tables.shapes.corners import upright
 from apframe.threads import pool
@@ -115,7 +115,7 @@ def _by_category(tables: Tables) -> pl.DataFrame:
     categories = tables["categories"]
     values = {name: _rows(tables[name], pl.col("category_id")) for name in _objects(tables)}
     table = _counted("name", categories["category_id"].alias("value"), values, tables)
-    return table.with_columns(value=called("categories", categories)).sort(
+    return table.with_columns(value=labels_of("categories", categories)).sort(
         "n_annotations", descending=True, maintain_order=True
     )
 

@@ -118,7 +118,7 @@ def convert_files(
                 corrected = f"{counted(fixed.images.height, 'image')} corrected: {described_changes(before, dataset)}"
             if image_attributes is not None:
                 dataset = dataset.with_images(image_attributes)
-            dataset = Reading(images=images_list, category_map=category_map, unmapped=unmapped).chosen(dataset)
+            dataset = Reading(images=images_list, category_map=category_map, unmapped=unmapped).selected(dataset)
             if where is not None or categories:
                 dataset = dataset.where(*([where] if where is not None else []), categories=words(categories) or None)
             if sample is not None:

@@ -125,7 +125,7 @@ class Evaluator:
         self._evaluates_all = self.protocol.rule(DetectedImagesOnly) is None
         if self._annotations.height and self._evaluates_all:
             expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self._similarity)
-            self._prepared = {} if expected is None else {"expected": expected}
+            self._prepared = {} if expected is None else {"annotation_shapes": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self._images = NamedImages(self._dataset, self._reading.joined, drop_unknown=self._drop)
         self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile

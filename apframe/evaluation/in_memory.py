@@ -115,9 +115,9 @@ class InMemory:
 
     @cached_property
     def _verdicts(self) -> Verdicts:
-        from apframe.matching.judging import judge
+        from apframe.matching.match import match
 
-        return judge(self.rows, self.outline) if self._judged is None else self._judged()
+        return match(self.rows, self.outline) if self._judged is None else self._judged()
 
     def verdicts(self, lists: Lists | None = None) -> Verdicts:
         """See `Source`."""
@@ -162,7 +162,7 @@ class InMemory:
             n_detections=inputs.n_detections,
             none_given=inputs.none_given,
             n_left_out=inputs.n_left_out,
-            nothing_matches=self.rows.links.is_empty(),
+            nothing_matches=self.rows.pairs.is_empty(),
             is_pooled=self.outline.is_pooled,
             detected=lambda: inputs.detections["category_id"].unique(),
             scores=lambda: inputs.detections["score"],

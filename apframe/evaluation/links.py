@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def pairs(source: Source) -> pl.DataFrame:
     """See `Evaluation.pairs`; nothing is matched."""
     rows, outline = source.rows, source.outline
-    found = rows.links.drop_nulls("similarity")
+    found = rows.pairs.drop_nulls("similarity")
     if rows.matcher.wants == "nearest":
         found = found.filter(pl.col("similarity") >= outline.thresholds[0])
     found = found.filter((rows.detections["place"] <= outline.limits[-1]).gather(found["detection"]))

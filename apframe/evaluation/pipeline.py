@@ -12,7 +12,7 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.exceptions import warn_again
 from apframe.lazily import cached_property
-from apframe.matching.judging import judge
+from apframe.matching.match import match
 from apframe.matching.verdicts import range_names, threshold_names
 from apframe.metrics.cells import Cells, columns_of
 from apframe.protocols.list_thresholds import thresholds_of
@@ -128,7 +128,7 @@ class Pipeline:
         from apframe.evaluation.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
-        if self.matcher.at_cut_offs:
+        if self.matcher.at_score_cutoffs:
             return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
         return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
 
@@ -170,7 +170,7 @@ class Pipeline:
         from apframe.metrics.count_changes import changes_of_hits
 
         verdicts, hits = self.verdicts, None
-        if self.matcher.at_cut_offs:
+        if self.matcher.at_score_cutoffs:
             hits = self.cells.at_cut_offs
         elif cells and not self.matcher.cutting_is_filtering:
             begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
@@ -185,7 +185,7 @@ class Pipeline:
             changes = (
                 changes_of_verdicts(verdicts, t, k, most)
                 if hits is None
-                else changes_of_hits(self.cells, hits, t, k, most, self.rows.cut_offs)
+                else changes_of_hits(self.cells, hits, t, k, most, self.rows.score_cutoffs)
             )
             reach = most - thresholds_of(self.source, self.protocol, verdicts.thresholds[t]).round(10)
             if pooled:
@@ -231,9 +231,9 @@ class Pipeline:
             return self.verdicts
         if self.matcher.cutting_is_filtering:
             return self.verdicts.without(low.arg_true().to_numpy())
-        links = self.rows.links.filter(~low.gather(self.rows.links["detection"]))
-        rows = replace(self.rows, links=links)
-        judged = judge(rows, replace(self.verdicts, limits=self.verdicts.limits[-1:]))
+        pairs = self.rows.pairs.filter(~low.gather(self.rows.pairs["detection"]))
+        rows = replace(self.rows, pairs=pairs)
+        judged = match(rows, replace(self.verdicts, limits=self.verdicts.limits[-1:]))
         return judged.without(low.arg_true().to_numpy())
 
     def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:

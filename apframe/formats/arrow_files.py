@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: the canonical tables as they are, with ids of any kind and nested columns."""
+"""Parquet and Arrow files: the canonical tables without changes, with ids of any kind and nested columns."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from apframe.tables.schemas import GROUND_TRUTH
 from apframe.tables.table_files import parquet_of
 from apframe.wording import first_line, listed, reason
 
-_BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
-_BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
+_BATCH = 1 << 19  # rows in a part, if a table is read in parts
+_BESIDE = "dataset.json"  # further sections of a data set, as in COCO's JSON
 
 
 class _Tables(Format):
@@ -38,7 +38,7 @@ class _Tables(Format):
     Attributes
     ----------
     endings
-        of the files; the first is what is written
+        extensions of the files; the first one is written
     """
 
     endings: ClassVar[tuple[str, ...]]
@@ -49,7 +49,7 @@ class _Tables(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """No rows of images or of annotated sweeps."""
+        """Return True unless rows are images with lists of objects or annotated sweeps: see `Format.recognizes`."""
         if role == "dataset":
             there = seen.children(*(table + ending for table in GROUND_TRUTH for ending in self.endings))
             return not any(is_of_sweeps(each.columns) for each in there)
@@ -79,7 +79,7 @@ class _Tables(Format):
         with self._opened(self._file(path, "detections")) as file:
             for batch in self._batches(file):
                 part = from_arrow_stream(batch)
-                if as_detections(part) is not part:  # ids that are made of the names of all files
+                if as_detections(part) is not part:  # ids depend on the names of all files
                     break
                 yield part
             else:
@@ -103,24 +103,24 @@ class _Tables(Format):
 
     @abstractmethod
     def _take(self, file: BinaryIO) -> pl.DataFrame:
-        """Read an open file: Polars would take its path for a pattern."""
+        """Read an open file: Polars would interpret its path as a pattern."""
 
     @abstractmethod
     def _batches(self, file: BinaryIO) -> Iterator[Any]:
-        """Read an open file as Arrow tables of some rows each, at least one."""
+        """Read an open file as one or more Arrow tables of some rows each."""
 
     @abstractmethod
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        """Write one."""
+        """Write a table to a file."""
 
     def read_file(self, path: Path) -> pl.DataFrame:
-        """Read one file."""
+        """Read the table in a file."""
         with self._opened(path) as file:
             return self._take(file)
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[BinaryIO]:
-        """The open file; an error where it is empty, or cannot be read inside."""
+        """Open a file; raise an error if it is empty, or if reading it in the context fails."""
         with reading(path) as file:
             if not file.read(1):
                 raise FormatError("the file is empty", path=path)
@@ -131,27 +131,27 @@ class _Tables(Format):
                 raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
 
     def _file(self, folder: Path, table: str) -> Path:
-        """The file of a table in a folder, or the file itself; an error where there is none, or several."""
+        """Return the file of a table in a folder, or the file itself; raise an error if there is none, or several."""
         if not is_folder(folder):
             return folder
-        found = [table + ending for ending in self.endings if is_file(folder / (table + ending))]
-        if len(found) > 1:
-            raise FormatError(f"{' and '.join(found)} both exist", "keep one of them", path=folder)
-        if not found:
+        names = [table + ending for ending in self.endings if is_file(folder / (table + ending))]
+        if len(names) > 1:
+            raise FormatError(f"{' and '.join(names)} both exist", "keep one of them", path=folder)
+        if not names:
             there = sorted(path.name for path in folder.iterdir())
             raise FormatError(f"no {table}{self.endings[0]}", f"found: {listed(there) if there else 'nothing'}", path=folder)
-        return folder / found[0]
+        return folder / names[0]
 
 
 def _looks_of(endings: tuple[str, ...]) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
-    """How data sets and results look in files with these endings."""
+    """Return the looks of data sets and results in files with these extensions."""
     truth = tuple(table + ending for table in GROUND_TRUTH for ending in endings)
-    found = tuple(f"detections{ending}" for ending in endings)
-    return looks(Look("folder", names=truth)), looks(Look("file", endings=endings), Look("folder", names=found))
+    detections = tuple(f"detections{ending}" for ending in endings)
+    return looks(Look("folder", names=truth)), looks(Look("file", endings=endings), Look("folder", names=detections))
 
 
 class Parquet(_Tables):
-    """Parquet; also the folder of `Evaluation.write_parquet`, which is a data set and results at once."""
+    """Parquet files; also the folder of `Evaluation.write_parquet`, which is both a data set and results."""
 
     name = "parquet"
     title = kind = "Parquet"
@@ -214,7 +214,7 @@ class Arrow(_Tables):
 
 
 def read_ipc(file: BinaryIO) -> Any:
-    """The Arrow table in an open file or stream of Arrow IPC; `ComputeError` where it is damaged."""
+    """Read the Arrow table in an open file or stream of Arrow IPC; raise a `ComputeError` if it is damaged."""
     import pyarrow as pa
 
     try:
@@ -226,7 +226,7 @@ def read_ipc(file: BinaryIO) -> Any:
 
 
 def is_of_sweeps(columns: Collection[str]) -> bool:
-    """Whether columns are those of annotated sweeps.
+    """Return True if the columns are those of annotated sweeps.
 
     >>> is_of_sweeps(["timestamp_ns", "category", "tx_m"]), is_of_sweeps(["image_id", "cuboid_x"])
     (True, False)

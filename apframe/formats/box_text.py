@@ -18,19 +18,19 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 
 _DIFFICULT = "difficult"
-_OF_CLASSES = ("*_det_?*_*", "Task[0-9]_*")  # files that are called as classes are, in other results
-_CLASS = rf"(#|(\S+ )*{NAME})"  # a number, or words of which the last one is none
+_OF_CLASSES = ("*_det_?*_*", "Task[0-9]_*")  # files named by class, in other formats
+_CLASS = rf"(#|(\S+ )*{NAME})"  # a number, or words that do not end with a number
 
 
 class Boxes(Format):
-    """Text with a class and a box in each line, and the score after the class where they are results.
+    """Text with a class and a box in each line, and in results a score after the class.
 
     The box is left, top, width and height in pixels, unless `box_format` and `relative` say otherwise: Cartucho's mAP writes
-    two corners ("xyxy"), rafaelpadilla's Object-Detection-Metrics either, and relative boxes as YOLO does ("cxcywh"). A line of
-    ground truth may end with the word `difficult`, which becomes `ignore`. An image is called as its file without the ending;
-    its size is known where `image_sizes` gives it. A class is called as it stands there, all words before the numbers, of which
-    the last is no number itself. Where classes are numbers, `names` are the names of all of them; boxes are recognised as such
-    if they are pixels, as YOLO's text has fractions.
+    two corners ("xyxy"); rafaelpadilla's Object-Detection-Metrics writes either, or relative boxes like YOLO ("cxcywh"). A line
+    of ground truth may end with the word `difficult`, which becomes `ignore`. The image id is the file name without its
+    extension; its size comes from `image_sizes`. The class is all words before the numbers; the last must not be a
+    number. If classes are numbers, `names` are the names of all classes; such files are recognised if boxes are in pixels,
+    as YOLO's text has fractions.
 
     Source: the layout of the folders groundtruths and detections in rafaelpadilla's Object-Detection-Metrics, and of
     ground-truth and detection-results in Cartucho's mAP.
@@ -47,7 +47,7 @@ class Boxes(Format):
     holds = {"images": (), "categories": (), "annotations": BOX, "detections": ("score", *BOX)}
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """If the first class is a number, its box is in pixels, and the score of results no more than 1."""
+        """Require a box in pixels, and in results a score of at most 1, if the first class is a number."""
         fields = next((file.fields for file in seen.children("*.txt") if file.fields), [])
         fields = fields[:-1] if fields[-1:] == [_DIFFICULT] else fields
         if not fields or not all(map(is_number, fields)):
@@ -90,7 +90,7 @@ def _read(
     has_sizes: bool = False,
     names: dict[int, str] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The objects and their categories: those that occur, or all that have `names` where the classes are numbers."""
+    """Return the objects and their categories: those that occur, or all `names` if classes are numbers."""
     paths = some_text_files(folder)
     numbers = [name for name in layout if name in ("score", *BOX)]
     lines = Lines("annotations" if optional else "detections", paths)
@@ -107,14 +107,14 @@ def _read(
     if names is not None and is_numbered:
         lines.refuse(~classes.is_in([*names]), "class is not among the names", "add its name, or correct these lines")
         frame = frame.with_columns(classes.cast(pl.String))
-    found = lines.marked(frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line")))
+    objects = lines.marked(frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line")))
     if names is None or not is_numbered:
-        return found, categories_of(found)
-    return found, pl.DataFrame({"category_id": [*map(str, names)], "name": [*names.values()]})
+        return objects, categories_of(objects)
+    return objects, pl.DataFrame({"category_id": [*map(str, names)], "name": [*names.values()]})
 
 
 def _join_names(lines: Lines, layout: tuple[str, ...], n_numbers: int) -> None:
-    """Make one field of the words before the numbers of each line, unless the last of them is a number."""
+    """Join the words before the numbers of each line into one field, unless the last word is a number."""
     fields, last = pl.col("fields").list, pl.col("fields").list.last()
     n_words = fields.len().cast(pl.Int64) - n_numbers - (last == _DIFFICULT)
     is_long, ends_with_number = n_words > 1, _is_number(fields.get(n_words - 1, null_on_oob=True))

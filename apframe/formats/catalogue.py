@@ -1,4 +1,4 @@
-"""All formats by name: which one a path is of, and data sets and results read and written in any of them."""
+"""All formats by name: detection of the format of a path, and reading of data sets and results in any format."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from apframe.formats.format import (
     Expected,
     Format,
     FormatRow,
+    box_options,
+    reader_options,
     refuse_options,
-    taken_boxes,
-    taken_options,
     with_own_paths,
 )
 from apframe.formats.joined import joined_results
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
-"""What is known of each format by name, without importing it."""
+"""The properties of each format by name that are known without importing it."""
 FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
-"""The formats by name, each imported when it is asked for."""
+"""The formats by name, each imported when it is first used."""
 
 
 def add_plugins() -> bool:
-    """Enter the formats of other packages, unless their names are there; whether there are some.
+    """Register the formats of other packages, unless their names are taken; return True if there are any.
 
-    A warning names those that cannot be imported.
+    A warning names the formats that cannot be imported.
     """
     from apframe.plugins import LOCK, load_plugins
 
@@ -66,7 +66,7 @@ def add_plugins() -> bool:
 
 
 def names_of_written(role: str, kind: str) -> list[str]:
-    """The names of the formats in which a "dataset" or "results" are written as a "file" or a "folder".
+    """Return the names of the formats that write a "dataset" or "results" as a "file" or a "folder".
 
     >>> names_of_written("dataset", "folder")[:2]
     ['arrow', 'boxes']
@@ -75,7 +75,7 @@ def names_of_written(role: str, kind: str) -> list[str]:
 
 
 def as_format(name: str) -> Format:
-    """A format by its name, in any case and with - or _.
+    """Return a format by its name, in any case and with - or _.
 
     >>> as_format("COCO").title
     'COCO JSON'
@@ -101,26 +101,27 @@ def read_dataset(
 ) -> Dataset:
     """Read ground truth in any format.
 
-    Here `box_format` and `relative` apply to files of COCO, Parquet and Arrow too, which may have boxes written in other ways.
+    `box_format` and `relative` also apply to COCO, Parquet and Arrow here, because their boxes may be in other formats.
 
     Parameters
     ----------
     source
-        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is, and anything that
-        holds columns: rows of images with lists of objects (see `HuggingFace`), or of objects (see `Csv`)
+        a path; or data in memory: a dict as `json.load` returns it for COCO, a `Dataset`, or anything that holds columns:
+        rows of images with lists of objects (see `HuggingFace`), or rows of objects (see `Csv`)
     format
-        the name of its format, see `formats`; by default it is told from the path
+        the name of its format, see `list_formats`; by default it is detected from the path
     masks
-        read masks at once, where the format would leave them for later
+        read masks immediately, even if the format would read them later
 
     Raises
     ------
     FormatError
-        a path that is missing, of another kind, or of no format that can be told; what cannot be read, naming file and line
+        the path does not exist, is of the wrong kind, or its format cannot be detected; or a file cannot be read (names file
+        and line)
     ParameterError
-        no such format, an option that it does not take, or options of files with what is in memory
+        an unknown format, an option that the format does not support, or options of files for data in memory
     RowError, DuplicateIdError, UnknownIdError
-        rows that cannot be right
+        invalid rows
 
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
     Dataset(1 image, 0 categories, 0 annotations)
@@ -134,7 +135,7 @@ def read_dataset(
 
 
 def with_images_of(dataset: Dataset, images: Any) -> Dataset:
-    """The data set with only these images, as `images` of `read_dataset` has them; None: all.
+    """Return the data set with only these images, given as `images` of `read_dataset`; None means all.
 
     >>> dataset = Dataset({"image_id": [7, 8], "file_name": ["a.jpg", "b.jpg"]}, {"category_id": [1]}, {})
     >>> with_images_of(dataset, ["b.jpg"]).images["image_id"].to_list()
@@ -156,42 +157,42 @@ def read_truth(
     masks: bool = False,
     beside_results: bool = False,
 ) -> Dataset:
-    """Read ground truth as `read_dataset` does; `options` apply to files, `boxes` are `box_format` and `relative`.
+    """Read ground truth like `read_dataset`; `options` apply to files, `boxes` are `box_format` and `relative`.
 
-    With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
+    With `beside_results`, these also apply to results, and to the data set only if its format leaves the box format open.
     """
     if url_of(source) or not isinstance(source, (str, Path)):
         refuse_options(format=format, **options)
         if isinstance(source, Dataset):
-            taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
+            box_options(FIXED, "a Dataset", boxes, refuses=not beside_results)
             return source
         if (tables := tables_in_memory(source)) is not None:
             images = with_own_paths("images", tables["images"], source)
             return Dataset(images, tables["categories"], tables["annotations"], **boxes)
-        return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
+        return coco_in_memory(source).checked(**box_options(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
-        chosen = choose_format(source, format, "dataset", split=options.get("split"))
+        detected = choose_format(source, format, "dataset", split=options.get("split"))
         path, images, split = Path(source), None, options.get("split")
         if kind_at(path) == "folder":
-            path = see(path).place(lambda each: chosen.fits(each, "dataset"), split).path
+            path = see(path).place(lambda each: detected.fits(each, "dataset"), split).path
         if split is not None:
             from apframe.formats.image_lists import part_of_split
 
-            path, options, images = part_of_split(Path(source), path, chosen, options)
-        how, refuses = chosen.boxes_of_dataset, not beside_results
-        given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
-        dataset = chosen.read(path, masks=masks, **given, **taken_options(chosen, **options))
+            path, options, images = part_of_split(Path(source), path, detected, options)
+        how, refuses = detected.boxes_of_dataset, not beside_results
+        own_boxes = box_options(how, detected.title, boxes, refuses=refuses, usual=refuses)
+        dataset = detected.read(path, masks=masks, **own_boxes, **reader_options(detected, **options))
         release(Path(source))
         return with_images_of(dataset.with_images_changed(lambda images: with_own_paths("images", images, path)), images)
 
 
 def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
-    """The data set of three tables, of rows of images or of objects, in memory or at a URL; None of anything else.
+    """Return the tables of a data set from three tables, or from rows of images or objects, in memory or at a URL; else None.
 
     >>> tables_in_memory({"images": [], "categories": [], "annotations": []})
     """
     if isinstance(source, Mapping) and source.keys() >= set(GROUND_TRUTH):
-        are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as COCO's
+        are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as in COCO
         return None if are_lists else {table: to_polars(source[table], table) for table in GROUND_TRUTH}
     from apframe.formats.nested_rows import has_objects, holds_columns, tables_of_rows
 
@@ -207,7 +208,7 @@ def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
 
 
 def _rows_of(table: str, source: Any, url: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The rows of what holds columns, in memory or at a URL, and their features."""
+    """Return the rows and the features of anything that holds columns, in memory or at a URL."""
     if url:
         from apframe.formats.urls import read_url
 
@@ -221,17 +222,17 @@ def _rows_of(table: str, source: Any, url: str | None) -> tuple[pl.DataFrame, di
 def read_results(
     source: DetectionsLike, format: str | None = None, *, dataset: TruthLike | None = None, **options: Unpack[ResultsOptions]
 ) -> pl.DataFrame:
-    """Read detections in any format, as the canonical table.
+    """Read detections in any format as the canonical table.
 
     Parameters
     ----------
     source
-        a path; or what is in memory: a list of dicts as COCO's results, anything that holds columns, outputs of detectors
+        a path; or data in memory: a list of dicts as in COCO's results, anything that holds columns, outputs of detectors
     format
-        the name of its format, see `formats`; by default it is told from the path
+        the name of its format, see `list_formats`; by default it is detected from the path
     dataset
-        what they are results of, as `read_dataset` takes it: for formats whose boxes are fractions of the image, and to be
-        joined to by name
+        the ground truth, as `read_dataset` accepts it: for formats whose boxes are fractions of the image, and for joining by
+        name
 
     Raises
     ------
@@ -240,17 +241,17 @@ def read_results(
     >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
     [1200.0]
     """
-    known = None if dataset is None else _data_set_of(dataset, options.get("names"))
+    truth = None if dataset is None else _data_set_of(dataset, options.get("names"))
     names, boxes = options.get("names"), {name: options.get(name) for name in BoxOptions.__annotations__}
     by_name = joined_tables(options.get("join_by_name", ()), names)
     with validating(), naming_format(source, format):
-        found, how = take_results(source, format, lambda: known, boxes, option="format")
-        joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
+        results, how = take_results(source, format, lambda: truth, boxes, option="format")
+        joined = joined_results(results, how, lambda: truth, by_name, boxes, names=names)
         return canonical("detections", joined)
 
 
 def _data_set_of(source: Any, names: Any) -> Dataset:
-    """The ground truth of results, with the names of classes if its format numbers these."""
+    """Read the ground truth of results, with the names of classes if its format has class numbers."""
     is_path = names is not None and isinstance(source, (str, Path)) and not url_of(source)
     takes_names = is_path and "names" in choose_format(source, None, "dataset").options
     return read_dataset(source, names=names) if takes_names else read_dataset(source)
@@ -264,15 +265,15 @@ def take_results(
     *,
     option: str = "results_format",
 ) -> tuple[Any, str]:
-    """Results as they stand in a file or in memory, and how far it is said how their boxes are written: see `OPEN`."""
+    """Return results from a file or memory, unchecked, and how far their box format is known: see `OPEN`."""
     how, of = OPEN, ""
     url = url_of(source)
     if isinstance(source, (str, Path)) and not url:
         with reading_once(source), reading_from(source):
-            chosen = choose_format(source, format, "results", option)
-            how, of = chosen.boxes_of_results, chosen.title
-            known = dataset() if chosen.fractions or chosen.asks_for_images else None
-            found: Any = without_refused(chosen.read_results(Path(source), known))
+            detected = choose_format(source, format, "results", option)
+            how, of = detected.boxes_of_results, detected.title
+            truth = dataset() if detected.fractions or detected.asks_for_images else None
+            results: Any = without_refused(detected.read_results(Path(source), truth))
             release(Path(source))
     else:
         refuse_options(**{option: format})
@@ -281,30 +282,32 @@ def take_results(
         from apframe.formats.outputs import Outputs, recognize
 
         source = recognize(source)
-        if isinstance(of_coco := getattr(source, "dataset", None), dict):  # as pycocotools' loadRes returns it
+        if isinstance(of_coco := getattr(source, "dataset", None), dict):  # the result of pycocotools' loadRes
             source = of_coco
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, so it is not a list of results", "is it ground truth?")
         if isinstance(source, Outputs):
-            found, how, of = source.table, source.how, "what a detector returns"
+            results, how, of = source.table, source.how, "what a detector returns"
         elif url or holds_columns(source):
-            found, features = _rows_of("detections", source, url)
-            found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
+            results, features = _rows_of("detections", source, url)
+            results = results_of_rows(results, features) if has_objects(results.schema) else as_detections(results)
         else:
-            found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
-    found = with_own_paths("detections", found, source)
-    taken_boxes(how, of, boxes, refuses=True)
-    return found, how
+            results = read_result_columns(source) if isinstance(source, list) or is_data_set else source
+    results = with_own_paths("detections", results, source)
+    box_options(how, of, boxes, refuses=True)
+    return results, how
 
 
 @contextmanager
 def naming_format(source: Any, format: str | None) -> Iterator[None]:
-    """An error that no image or category of a file's results is known also says which format they were read as."""
+    """Name the format of a file in errors that none of the images or categories of its results are known."""
 
     def with_format(error: InputError) -> str:
         is_of_all = isinstance(error, UnknownIdError) and error.of_all_rows and error.table == "detections"
-        if not is_of_all or not isinstance(source, (str, Path)) or kind_at(source) not in ("file", "folder"):  # a pipe is empty
+        if (
+            not is_of_all or not isinstance(source, (str, Path)) or kind_at(source) not in ("file", "folder")
+        ):  # a pipe is empty by now
             return error.remedy
         return f"{error.remedy}; {source} was read as {choose_format(source, format, 'results').name}"
 
@@ -322,7 +325,7 @@ def choose_format(
     split: Any = None,
     other: Any = None,
 ) -> Format:
-    """The format that was named, or the only one that a path looks like.
+    """Return the named format, or the only one that a path looks like.
 
     The path is opened once: see `apframe.formats.path_contents.see`.
 
@@ -331,15 +334,16 @@ def choose_format(
     role
         "dataset" or "results"
     option
-        what the parameter is called that names the format, for errors
+        name of the parameter for the format, for errors
     beside
-        gives the format of the ground truth: that of results which look like none, as its reader says what is wrong where
+        returns the format of the ground truth, which is used for results that look like no format, so that its reader explains
+        the errors
     expected
-        the files that the protocol is for, whose format is preferred
+        the files that the protocol is made for, whose format is preferred
     split
-        the name of a folder that may be inside, see `PathContents.place`
+        the name of a folder inside, see `PathContents.place`
     other
-        the other of ground truth and results, if both are at paths
+        the path of the ground truth if `role` is "results", or the reverse, if it is a path
     """
     path = Path(source)
     if not str(source):
@@ -356,32 +360,32 @@ def choose_format(
     if there == "device":
         raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
     if name is not None:
-        kind, chosen = "folder" if there == "folder" else "file", as_format(name)
-        if not chosen.kinds_of(role):
-            raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
-        if kind not in chosen.kinds_of(role):
-            raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
-        return chosen
+        kind, named = "folder" if there == "folder" else "file", as_format(name)
+        if not named.kinds_of(role):
+            raise FormatError(f"{named.title} has no results", "name the format of the results", path=path)
+        if kind not in named.kinds_of(role):
+            raise FormatError(f"this is a {kind}", f"{named.title} is {named.words_of(role)}", path=path)
+        return named
     with reading_once(path):
         seen = see(path)
         if role == "dataset":
             seen = seen.place(lambda each: bool(_likely(each, role, expected)), split)
-        return _told(seen, role, option, beside, expected, other)
+        return _detected(seen, role, option, beside, expected, other)
 
 
-def _told(
+def _detected(
     seen: PathContents, role: str, option: str, beside: Callable[[], Format | None], expected: Expected, other_path: Any
 ) -> Format:
-    """The format of what is seen, or an error that says what it looks like."""
+    """Return the format that a path looks like; raise an error that describes it if there is none, or several."""
     likely = _likely(seen, role, expected)
     if len(likely) == 1:
         return likely[0]
     other = None if likely else beside()
-    found = other if other is not None and other.ends_results(seen) else None
+    same_format = other if other is not None and other.ends_results(seen) else None
     if not likely and seen.is_json:
         others = _likely(seen, "results", expected) if role == "dataset" else []
         if not others or FORMATS["coco"] in others:
-            return found or FORMATS["coco"]  # whose reader says what is wrong
+            return same_format or FORMATS["coco"]  # its reader explains the error
     if not likely:
         from apframe.formats.unrecognised import guessed, near_misses, refuse_mistaken
 
@@ -392,10 +396,10 @@ def _told(
         if unfit := _fitting(seen, role):
             problem = f"looks like {unfit[0].name}, which the protocol does not compare"
             raise FormatError(problem, "choose another protocol, or other files", path=seen.path)
-        if found is not None:
-            return found
-        if known := guessed(seen):
-            raise FormatError(*known, path=seen.path)
+        if same_format is not None:
+            return same_format
+        if guess := guessed(seen):
+            raise FormatError(*guess, path=seen.path)
         what = "data set" if role == "dataset" else "results"
         ways = {name: row.looks(role) for name, row in ROWS.items()}
         problem = f"no format has a {what} {seen.kind} like this: {seen.words}{near_misses(seen, ways)}"
@@ -408,7 +412,7 @@ def _told(
 
 
 def format_of_truth(source: Any, name: str | None, expected: Expected = ANY_FILES) -> Format | None:
-    """The format that was named, or the only one that a file or folder of ground truth looks like; None for all else.
+    """Return the named format, or the only one that a file or folder of ground truth looks like; None for all else.
 
     >>> format_of_truth("nowhere", None)
     """
@@ -422,16 +426,16 @@ def format_of_truth(source: Any, name: str | None, expected: Expected = ANY_FILE
 
 
 def _likely(seen: PathContents, role: str, expected: Expected) -> list[Format]:
-    """The formats that a path looks like; those of other packages only if it looks like none of apframe's.
+    """Return the formats that a path looks like; those of other packages only if no format of apframe fits.
 
-    If the format of the protocol's benchmark is among them, it is this one. Formats of what it never compares are not.
+    If the format of the protocol's benchmark fits, only that is returned, and never formats that the protocol cannot compare.
     """
-    found = _fitting(seen, role) or (_fitting(seen, role) if add_plugins() else [])
-    found = [each for each in found if expected.compares(each)]
-    return [each for each in found if each.name == expected.format] or found
+    candidates = _fitting(seen, role) or (_fitting(seen, role) if add_plugins() else [])
+    candidates = [each for each in candidates if expected.compares(each)]
+    return [each for each in candidates if each.name == expected.format] or candidates
 
 
 def _fitting(seen: PathContents, role: str) -> list[Format]:
-    rows = [*ROWS.items()]  # other threads may enter plugins
+    rows = [*ROWS.items()]  # a copy, as other threads may register plugins
     able = [FORMATS[name] for name, row in rows if any(look.fits(seen) for look in row.looks(role))]
     return [each for each in able if each.recognizes(seen, role)]

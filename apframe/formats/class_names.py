@@ -1,4 +1,4 @@
-"""Numbers of classes in results, and their names: from a file with a name in each line, a data.yaml, JSON, or in memory."""
+"""Class numbers in results, and class names: from a file with a name in each line, a data.yaml, JSON, or memory."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from apframe.tables.types import with_ids
 from apframe.validation import sound_rows
 from apframe.wording import counted, spelled
 
-_WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
+_WRITTEN = {"image_id", "file_name", "category_id", "score"}  # written by Ultralytics, without names of classes
 
 
 def read_class_names(source: Any) -> dict[int, str]:
-    """The names of classes by their numbers, from 0.
+    """Return the names of classes by number, from 0.
 
     Parameters
     ----------
     source
-        a list of names, a mapping of numbers to them; or a file: text with a name in each line (`obj.names`, `classes.txt`),
+        a list of names, a mapping from numbers to names; or a file: text with a name in each line (`obj.names`, `classes.txt`),
         JSON of such a list or mapping, a data.yaml or obj.data
 
     Raises
     ------
     ParameterError, FormatError
-        what is none of these, or empty
+        the source is none of these, or empty
 
     >>> read_class_names(["cat", "dog"]), read_class_names({7: "cat"})
     ({0: 'cat', 1: 'dog'}, {7: 'cat'})
     """
-    given = _read(Path(source)) if isinstance(source, (str, Path)) else source
+    content = _read(Path(source)) if isinstance(source, (str, Path)) else source
     try:
-        pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+        pairs = content.items() if isinstance(content, Mapping) else enumerate(content)
         names = {int(number): name for number, name in pairs}
     except (TypeError, ValueError, OverflowError):
         raise _refused(source, "are neither a list of names nor a mapping from numbers to names") from None
@@ -52,18 +52,18 @@ def read_class_names(source: Any) -> dict[int, str]:
 def with_known_classes(
     detections: Any, names: Any, dataset: Dataset | None, *, may_count_from_1: bool = True, is_whole: bool = True
 ) -> Any:
-    """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
+    """Return detections with the class numbers of `names`, or else of their data set; and with `name`, if there are names.
 
-    Files may count the classes from 1; outputs of a library do not, so without `may_count_from_1` their numbers stay.
+    Files may count classes from 1; outputs of a library never do, so their numbers are unchanged without `may_count_from_1`.
     Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
-    ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
-    results and 0 does not, 1 is subtracted, with a warning. In a part of the results (unless it `is_whole`) nothing is: other
-    parts may have 0, or lack n, and be read otherwise. The warning says how to decide.
+    extension, as a number if possible. Classes are numbered from 1, but a data.yaml numbers them from 0. If n occurs in such
+    results of n classes and 0 does not, 1 is subtracted, with a warning. For a part of the results (unless `is_whole`) nothing
+    is subtracted, because other parts may have 0, or lack n. The warning then says how to decide.
 
     Raises
     ------
     RowError
-        numbers that have no name
+        numbers without a name
 
     Warns
     -----
@@ -83,31 +83,31 @@ def with_known_classes(
     detections = to_polars(detections, "detections")
     names = None if names is None else read_class_names(names)
     if may_count_from_1 and set(detections.columns) >= _WRITTEN and "name" not in detections.columns:
-        known: Collection[Any] = names or ()
+        classes: Collection[Any] = names or ()
         if names is None and dataset is not None:
             categories = dataset.core("categories") if dataset.merged is None else dataset.merged
-            known = categories["category_id"].drop_nulls()
-        detections = _numbered_from_0(detections, known, is_whole=is_whole)
+            classes = categories["category_id"].drop_nulls()
+        detections = _numbered_from_0(detections, classes, is_whole=is_whole)
     return detections if names is None else with_class_names(detections, names)
 
 
-def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_whole: bool) -> pl.DataFrame:
+def _numbered_from_0(detections: pl.DataFrame, known_classes: Collection[Any], *, is_whole: bool) -> pl.DataFrame:
     numbers = detections["category_id"]
-    if not _count_from_1(numbers, known) or not _are_called_by_files(detections):
+    if not _count_from_1(numbers, known_classes) or not _are_file_names(detections):
         return detections
-    classes = "the only class is 0" if len(known) == 1 else f"the classes are {_span(known)}"
-    said = f"detections: category_id is {_span(numbers.drop_nulls())}, and {classes}"
+    classes = "the only class is 0" if len(known_classes) == 1 else f"the classes are {_span(known_classes)}"
+    message = f"detections: category_id is {_span(numbers.drop_nulls())}, and {classes}"
     if is_whole:
-        warn(f"{said}: as in Ultralytics' predictions.json, 1 was subtracted", ClassNumbersWarning)
+        warn(f"{message}: as in Ultralytics' predictions.json, 1 was subtracted", ClassNumbersWarning)
         return detections.with_columns(pl.col("category_id") - 1)
-    warn(f"{said}; {_ask_for_names()}", ClassNumbersWarning)
+    warn(f"{message}; {_ask_for_names()}", ClassNumbersWarning)
     return detections
 
 
-def _count_from_1(given: pl.Series, known: Collection[Any]) -> bool:
-    """Whether n classes are known as 0 to n - 1, and the numbers are 1 to n, or some of these and n."""
-    n, numbers = len(known), {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
-    return n in numbers and numbers <= {*range(1, n + 1)} and sorted(known) == [*range(n)]
+def _count_from_1(ids: pl.Series, classes: Collection[Any]) -> bool:
+    """Return True if the classes are 0 to n - 1, and the numbers are among 1 to n and include n."""
+    n, numbers = len(classes), {*ids.unique().drop_nulls()} if ids.dtype.is_numeric() else set()
+    return n in numbers and numbers <= {*range(1, n + 1)} and sorted(classes) == [*range(n)]
 
 
 def _ask_for_names() -> str:
@@ -116,7 +116,7 @@ def _ask_for_names() -> str:
 
 
 def _span(numbers: Iterable[Any]) -> str:
-    """The range of some numbers.
+    """Return the range of some numbers as text.
 
     >>> _span([3.0, 1.0]), _span([3])
     ('1 to 3', '3')
@@ -124,8 +124,8 @@ def _span(numbers: Iterable[Any]) -> str:
     return " to ".join(f"{each:g}" for each in dict.fromkeys([min(numbers), max(numbers)]))
 
 
-def _are_called_by_files(detections: pl.DataFrame) -> bool:
-    """Whether each image_id is the name of its file without the ending, or the number that this is."""
+def _are_file_names(detections: pl.DataFrame) -> bool:
+    """Return True if each image_id is the name of its file without the extension, or that name as a number."""
     ids, files = detections["image_id"], detections["file_name"]
     if files.dtype != pl.String:
         return False
@@ -152,19 +152,19 @@ def _refused(source: Any, problem: str) -> Exception:
 
 
 def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
-    """Detections with the `name` of their class, by its number in `category_id`, or as it stands there.
+    """Return detections with the `name` of their class, for `category_id` with numbers or names.
 
     Raises
     ------
     RowError
-        what is neither the number of a class nor its name
+        values that are neither the number nor the name of a class
 
     >>> with_class_names(pl.DataFrame({"category_id": [1]}), ["cat", "dog"]).row(0)
     (1, 'dog')
     """
     names = read_class_names(source)
     if "category_id" not in detections.columns:
-        return detections  # which is an error that others name
+        return detections  # an error that is raised later
     detections, ids = with_ids("detections", detections, "category_id")
     numbers = ids.cast(pl.Int64, strict=False)
     is_name = ids.cast(pl.String).is_in([*names.values()]) & (ids.dtype == pl.String)

@@ -1,4 +1,4 @@
-"""Columns of tables that are read part by part: whether the parts together are of the types that the whole would have."""
+"""Consistency of the columns of tables that are read part by part, so that the types are those of the whole table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 
 class Columns:
-    """What the columns of parts hold, as far as parts have been seen.
+    """The kinds of columns in the parts seen so far.
 
     >>> columns = Columns()
     >>> [columns.agree(pl.DataFrame({"a": values})) for values in ([1], [0.5], [None], ["x"])]
@@ -20,9 +20,9 @@ class Columns:
         self._kinds: dict[str, Any] = {}
 
     def agree(self, part: pl.DataFrame, as_json: Collection[str] = ()) -> bool:
-        """Whether the columns of a part are of the same kinds as those before it: all numbers, all JSON, or all of one type.
+        """Return True if the columns of a part have the same kinds as in earlier parts: numbers, JSON, or one type.
 
-        Null may stand anywhere. `as_json` are the columns of text that is JSON.
+        Null is always allowed. `as_json` are the columns of text that is JSON.
         """
         for name, dtype in part.schema.items():
             kind: Any = "JSON" if name in as_json else "number" if dtype.is_numeric() else dtype

@@ -1,4 +1,4 @@
-"""Find what a format cannot hold of a data set or of results."""
+"""Losses when a data set or results are written in a format that cannot hold all of their data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _FATES = {
     "is_crowd": "left out: crowds become ordinary objects",
     "ignore": "left out: these objects count then",
     **dict.fromkeys(_IDS, "numbered anew, from 1"),
-}  # what becomes of columns that a format does not hold; others are left out
+}  # what happens to columns that a format does not hold; others are left out
 
 
 def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """List everything lost in writing: `table`, `column` (null: the whole row), `n_rows` and `what` happens to it.
+    """List everything that is lost in writing: `table`, `column` (null: the whole row), `n_rows` and `what` happens to it.
 
     Parameters
     ----------
     before, after
-        canonical tables: as they are, and with boxes and ids as the format has them
+        canonical tables: the original ones, and those with boxes and ids as in the format
     """
     rows: list[tuple[str, str | None, int, str]] = []
     for table, frame in after.items():
         holds = format_.holds.get(table, ())
-        known = {column.name for column in TABLES[table]}
+        canonical_names = {column.name for column in TABLES[table]}
         for name in frame.columns:
             if name in KEYS.values():
-                if table == "annotations":  # which goes with the two tables that it refers to
+                if table == "annotations":  # changes with the two tables that it refers to
                     continue
                 old, new = before[table][name], frame[name]
                 what = "becomes a name" if new.dtype == pl.String else "becomes a number"
@@ -43,8 +43,8 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
                 fate = "becomes corners" if "corners" in holds else "left out"
                 n_turned = int(is_turned(before[table]).sum())
                 rows.append((table, name, n_turned, f"{fate}; the box is the upright one around the shape"))
-            elif name not in holds and ("*" not in holds or name in known):
-                rows.append((table, name, int(_is_said(table, frame, name).sum()), _FATES.get(name, "left out")))
+            elif name not in holds and ("*" not in holds or name in canonical_names):
+                rows.append((table, name, int(_has_information(table, frame, name).sum()), _FATES.get(name, "left out")))
         rows += [(table, name, int(flags.sum()), what) for name, flags, what in format_.further_losses(table, frame)]
     if "annotations" in after:
         for table, is_held in (("images", format_.empty_images), ("categories", format_.unused_categories)):
@@ -57,12 +57,12 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
 
 
 def tables_of(dataset: Dataset) -> dict[str, pl.DataFrame]:
-    """The tables of a data set, by name."""
+    """Return the tables of a data set, by name."""
     return {name: getattr(dataset, name) for name in GROUND_TRUTH}
 
 
-def _is_said(table: str, frame: pl.DataFrame, name: str) -> pl.Series:
-    """Flags of the rows that say something which would not be there anyway."""
+def _has_information(table: str, frame: pl.DataFrame, name: str) -> pl.Series:
+    """Flag the rows with a value that differs from the default."""
     values = frame[name].alias("value")
     if name in _IDS:
         return values.cast(pl.String) != pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)

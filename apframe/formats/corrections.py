@@ -1,4 +1,4 @@
-"""Corrected annotations, put back into the data set that they are from."""
+"""Corrected annotations, merged back into their data set."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, new_ids, replaced
-from apframe.tables.names import ORIGINAL, called
+from apframe.tables.names import ORIGINAL, labels_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import upright
 from apframe.tables.shapes.declarations import OTHERS
 from apframe.wording import counted, first_line
 
-_SAME = 0.02  # pixels that a tool may round a side by
-_CORRECTIONS = "corrections"  # as errors call the corrected images
+_SAME = 0.02  # pixels by which a tool may round a side
+_CORRECTIONS = "corrections"  # name of the corrected images in errors
 _FLAGS = ("is_crowd", "ignore")
 
 
 def correct(dataset: Any, corrections: Any) -> Dataset:
     """Return a data set in which the annotations of some images are replaced by corrected ones.
 
-    All images of the corrections lose their annotations, and get those that the corrections have. All other images, and the
-    images and categories themselves, stay as they are.
+    The annotations of all images in the corrections are replaced by the corrected ones. All other annotations, and the
+    tables of images and categories, are unchanged.
 
-    An annotation whose box is the same, to .02 pixels on each side, is still the same one: it keeps its id, and whatever the
-    corrected file does not say, such as a mask in a format that has none. It stays a crowd or ignored. Where the file has an
-    outline, the area is that of the outline. Of equal boxes, those of the same category belong together, in their order. If
-    the data set has no boxes, only masks or corners, all annotations of a corrected image are new ones. Columns that the data
-    set does not have are left out: those that labelling tools add, and `doubt`, `suspicion` and `proposed`.
+    An annotation whose box is the same, to .02 pixels on each side, keeps its identity: its id, and values that are missing
+    in the corrected file, such as a mask in a format without masks. It stays a crowd or ignored. With outlines, areas
+    are those of the outlines. Equal boxes are matched within the same category first, in their order. If the data set has no
+    boxes, only masks or corners, all annotations of a corrected image are new. Columns that are not in the data set are left
+    out: those that labelling tools add, and `doubt`, `suspicion` and `proposed`.
 
     Parameters
     ----------
     dataset
-        the whole ground truth, as `read_dataset` takes it
+        the whole ground truth, as `read_dataset` accepts it
     corrections
-        the corrected images, as `read_dataset` takes them, in any format. Images are found by `original_file_name`, which
-        `Evaluation.write_tasks` writes, or by `file_name`, with or without folders and ending; without a name by their id.
-        Categories are found by name
+        the corrected images, as `read_dataset` accepts them, in any format. Images are matched by `original_file_name`, which
+        `Evaluation.write_tasks` writes, or by `file_name`, with or without folders and extension; without a name, by id.
+        Categories are matched by name
 
     Raises
     ------
     UnknownIdError
-        the data set has no image, or no category, of such a name
+        the data set has no image, or no category, with this name
     RowError
-        a name that several images or categories have
+        several images or categories have the same name
     DuplicateIdError
-        several of the corrected images are the same one
+        several corrected images match the same image
     ColumnError
-        an attribute holds values of another type than in the data set
+        an attribute has values of another type than in the data set
 
     >>> image, category = {"image_id": [7, 8], "file_name": ["a.jpg", "b.jpg"]}, {"category_id": [1, 2], "name": ["cat", "dog"]}
     >>> box = {"x": [0.0, 5.0], "y": [0.0, 5.0], "width": [9.0, 9.0], "height": [9.0, 9.0]}
@@ -73,16 +73,16 @@ def correct(dataset: Any, corrections: Any) -> Dataset:
     after = _in_columns_of(before, fixed.annotations).with_columns(
         replaced(fixed.annotations["image_id"], fixed.images["image_id"], image_ids), _category_ids(whole, fixed)
     )
-    # images that are left out, as by `images=`, may be named, but have no annotations here
+    # images that are left out, for example with `images=`, may be named, but have no annotations here
     after = after.filter(is_known(after["image_id"], whole.images["image_id"]))
     after = _with_kept(before.filter(is_replaced), after, before["annotation_id"])
     table = pl.concat([before.filter(~is_replaced), after], how="diagonal")
-    with treating_malformed(MALFORMED_KEPT):  # as they were when the data set was made
+    with treating_malformed(MALFORMED_KEPT):  # rows that were kept when the data set was made
         return whole.part(whole.images, canonical("annotations", table))
 
 
 def described_changes(before: Dataset, after: Dataset) -> str:
-    """Say how many annotations `correct` changed, added and removed.
+    """Describe how many annotations `correct` changed, added and removed.
 
     >>> box = {"image_id": [1, 1], "category_id": [1, 1], "x": [1, 9], "y": [1, 1], "width": [4, 4], "height": [4, 4]}
     >>> one, other = (Dataset({"image_id": [1]}, {"category_id": [1]}, {"annotation_id": [1, k]} | box) for k in (2, 3))
@@ -97,8 +97,8 @@ def described_changes(before: Dataset, after: Dataset) -> str:
 
 
 def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
-    """The id that each corrected image has in the whole data set."""
-    name = called("images", images)
+    """Return the id of each corrected image in the whole data set."""
+    name = labels_of("images", images)
     if ORIGINAL in images.columns:
         name = images.select(pl.coalesce(pl.col(ORIGINAL).cast(pl.String), name)).to_series()
     named = images.select("image_id").with_columns(name.alias("file_name"))
@@ -110,14 +110,14 @@ def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
 
 
 def _category_ids(whole: Dataset, fixed: Dataset) -> pl.Series:
-    """The id that the category of each corrected annotation has in the whole data set."""
+    """Return the category id of each corrected annotation in the whole data set."""
     of_row, categories = fixed.annotations["category_id"], fixed.categories
-    names = replaced(of_row, categories["category_id"], called("categories", categories))
+    names = replaced(of_row, categories["category_id"], labels_of("categories", categories))
     return with_ids_by_name(names.alias("name").to_frame(), whole, "categories", of=_CORRECTIONS)["category_id"]
 
 
 def _in_columns_of(before: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-    """Corrected annotations with those of their columns that the data set has, in its types, and the ids as they are."""
+    """Return corrected annotations with the columns of the data set, in its types, and with unchanged ids."""
     if "angle" not in before.columns:
         annotations = upright(annotations)
     keys = ("annotation_id", "image_id", "category_id")
@@ -129,22 +129,22 @@ def _in_columns_of(before: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFr
         raise ColumnError(problem, "correct its values, or leave it out", table=_CORRECTIONS) from error
 
 
-def _with_kept(before: pl.DataFrame, after: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
-    """Corrected annotations; those with the box of an earlier one have its id, and what the corrections do not say."""
+def _with_kept(before: pl.DataFrame, after: pl.DataFrame, used_ids: pl.Series) -> pl.DataFrame:
+    """Return corrected annotations; those with the box of an earlier one get its id and its values if they have none."""
     pairs = _same_boxes(before, after)
     old, new = before[pairs["before"]], after[pairs["after"]]
     stay = ("annotation_id", "area", *BOX, *_FLAGS)
-    said = [new[name].zip_with(new[name].is_not_null(), old[name]) for name in new.columns if name not in stay]
-    kept = old.with_columns(*said, *(old[name] | new[name] for name in _FLAGS if name in new.columns))
+    values = [new[name].zip_with(new[name].is_not_null(), old[name]) for name in new.columns if name not in stay]
+    matched = old.with_columns(*values, *(old[name] | new[name] for name in _FLAGS if name in new.columns))
     for shape in OTHERS:  # an area is that of the outline, if there is one
         if shape.column in new.columns:
-            kept = kept.with_columns(new["area"].zip_with(new[shape.column].is_not_null(), kept["area"]))
+            matched = matched.with_columns(new["area"].zip_with(new[shape.column].is_not_null(), matched["area"]))
     others = after.filter(~is_known(pl.int_range(after.height, eager=True), pairs["after"].cast(pl.Int64)))
-    return pl.concat([kept, others.with_columns(new_ids(taken, others.height))], how="diagonal")
+    return pl.concat([matched, others.with_columns(new_ids(used_ids, others.height))], how="diagonal")
 
 
 def _same_boxes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """The rows `before` and `after` of one box, each at most once; those of the same category first."""
+    """Return pairs of rows `before` and `after` with the same box, each row at most once, the same category first."""
     names = ["image_id", "category_id", *BOX]
     if not {*names} <= {*before.columns} & {*after.columns}:
         return pl.DataFrame(schema={"before": pl.UInt32, "after": pl.UInt32})
@@ -155,10 +155,10 @@ def _same_boxes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         "before", "after", other=pl.col("category_id") != pl.col("category_id_right"), apart=pl.max_horizontal(sides)
     )
     pairs = pairs.filter(pl.col("apart") < _SAME).sort("other", "apart", "before", "after")
-    found = pairs.clear()
-    while pairs.height:  # once, and again for each further box that is equal to another one of its image
+    matches = pairs.clear()
+    while pairs.height:  # once, and again for each further box that equals another one of its image
         best = pairs.filter(pl.col("other") == pl.col("other").first())
         best = best.unique("after", keep="first", maintain_order=True).unique("before", keep="first", maintain_order=True)
-        found = found.extend(best)
+        matches = matches.extend(best)
         pairs = pairs.filter(~pl.col(name).is_in(best[name].implode()) for name in ("before", "after"))
-    return found.select("before", "after").sort("after")
+    return matches.select("before", "after").sort("after")

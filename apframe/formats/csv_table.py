@@ -1,4 +1,4 @@
-"""Objects in one CSV file, a line for each, with columns as people call them."""
+"""Objects in one CSV file, with a line for each object, and common names of columns."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
 
 
 class Csv(Format):
-    """A CSV file with a line for each object: an image, a class, a box, and a score where they are results.
+    """A CSV file with a line for each object: an image, a class, a box, and in results a score.
 
     Columns may have the usual names, see `apframe.formats.object_rows.with_canonical_names`; others become attributes.
-    Fields are parted by commas, semicolons or tabs. Ids are numbers if all are whole numbers as people write them (not 007).
-    An image without objects is a line with its id or file alone. Images that have no line are not known: then images and
-    categories come from another file, as in COCO's JSON, or from three tables of a `Dataset`.
+    Fields are separated by commas, semicolons or tabs. Ids are numbers if all are whole numbers in their usual form (not 007).
+    An image without objects is a line with only its id or file. Images without a line are unknown: to include them, use a
+    format that lists images, such as COCO's JSON, or the three tables of a `Dataset`.
 
-    Written are the ids, files and sizes of images, names of categories, and boxes; images without objects too.
+    Files are written with ids, files and sizes of images, names of categories, and boxes, and with images without objects.
     """
 
     name = "csv"
@@ -57,7 +57,7 @@ class Csv(Format):
     }
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Names of an image, a class and a box in the first line, and a score only in results."""
+        """Require names for an image, a class and a box in the first line, and a score only in results."""
         return is_of_objects([*seen.columns], scored=role == "results")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -70,12 +70,12 @@ class Csv(Format):
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
-        held = [name for name in _OF_ANNOTATIONS if name in dataset.annotations.columns]
-        annotations = dataset.annotations.select("image_id", "category_id", *held)
+        columns = [name for name in _OF_ANNOTATIONS if name in dataset.annotations.columns]
+        annotations = dataset.annotations.select("image_id", "category_id", *columns)
         names = dataset.categories.select("category_id", "name")
         rows = dataset.images.select(_OF_IMAGES).join(annotations, on="image_id", how="left", maintain_order="left_right")
         rows = rows.join(names, on="category_id", how="left", maintain_order="left")
-        write_text(path, rows.select(*_OF_IMAGES, "category_id", "name", *held).write_csv())
+        write_text(path, rows.select(*_OF_IMAGES, "category_id", "name", *columns).write_csv())
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write detections: see `Format.write_results`."""
@@ -102,7 +102,7 @@ def _read(path: Path, table: str) -> pl.DataFrame:
 
 
 def typed(texts: pl.DataFrame) -> pl.DataFrame:
-    """Columns of text as what their values look like, see `Csv`; without empty lines.
+    """Convert columns of text to the types that their values look like, see `Csv`; drop empty lines.
 
     >>> typed(pl.DataFrame({"image_id": ["007", None], "score": [".5", None]})).rows()
     [('007', 0.5)]
@@ -112,7 +112,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _typed(texts: pl.Series) -> pl.Series:
-    """Whole numbers if all are such as people write them, else numbers, else flags; else the texts."""
+    """Return whole numbers if all values are, in their usual form; else numbers, else flags, else the texts."""
     bare = texts.str.strip_chars()
     whole = bare.cast(pl.Int64, strict=False)
     if (whole.cast(pl.String) == bare).fill_null(True).all() and whole.null_count() == texts.null_count():

@@ -1,4 +1,4 @@
-"""Whole documents, JSON, XML and CSV, parsed; errors say what is wrong with the file."""
+"""Parsing of whole JSON, XML and CSV documents; errors say what is wrong with the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apframe.wording import first_line
 
 _DOCTYPE = "<!DOCTYPE"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
-# any escape: the halves of a character one after the other, one of them alone, or another
+# any escape: both halves of a character, a half alone, or another escape
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
@@ -34,7 +34,7 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     Raises
     ------
     FormatError
-        a file that is missing, empty, no text, no JSON, cut off, or nested deeper than some 900 levels; half of a character
+        the file is missing, empty, not text, not JSON, cut off, nested deeper than about 900 levels, or has half a character
 
     >>> parse_json(Path("a.json"), b'{"images": [1, 2')
     Traceback (most recent call last):
@@ -47,21 +47,21 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
         with uncollected():
             return json.loads(text, **hooks)
     except FormatError:
-        raise  # of a hook, or half of a character
+        raise  # from a hook, or for half of a character
     except RecursionError:
         raise FormatError("cannot be read as JSON: it is nested too deeply", path=path) from None
     except ValueError as error:
-        decoded(path, content)  # says in which line there is no text
+        decoded(path, content)  # raises an error with the line that is not text
         raise FormatError(f"not JSON, or cut off ({error})", path=path) from None
 
 
 def read_xml(path: Path) -> ElementTree.Element:
-    """The root of an XML file, plain or gzip, in the encoding that it names.
+    """Return the root of an XML file, plain or gzip, in the encoding that it names.
 
     Raises
     ------
     FormatError
-        a file that is missing, empty, no XML, or cut off, or that declares a document type: its entities may grow without end
+        the file is missing, empty, not XML, or cut off, or declares a document type, whose entities may expand without limit
     """
     content = read_unpacked(path)
     _refuse_empty(path, content)
@@ -82,14 +82,14 @@ def read_csv(
     quote: str | None = '"',
     texts: Collection[str] | None = None,
 ) -> pl.DataFrame:
-    """A CSV file, plain or gzip; empty fields are null, `""` is not.
+    """Read a CSV file, plain or gzip; empty fields are null, `""` is not.
 
-    All columns are text; if `texts` names some, the others are what their values look like.
+    All columns are text; if `texts` names some, the types of the others are inferred.
 
     Raises
     ------
     FormatError
-        a file that is missing, empty, no UTF-8 text, or no CSV
+        the file is missing, empty, not UTF-8 text, or not CSV
     """
     content = read_unpacked(path)
     try:
@@ -102,7 +102,7 @@ def read_csv(
             infer_schema=texts is not None,
             schema_overrides=as_text,
         )
-        return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
+        return frame.rename(lambda name: name.replace('""', '"'))  # Polars leaves these doubled in column names
     except pl.exceptions.NoDataError:
         raise FormatError("the file is empty", path=path) from None
     except pl.exceptions.PolarsError as error:
@@ -116,7 +116,7 @@ def _refuse_empty(path: Path, content: bytes) -> None:
 
 
 def refuse_halves(path: Path, text: str) -> None:
-    """An error for half of a character beyond `\\uffff`, which JSON writes as a pair: no table can hold it alone."""
+    """Raise an error for half of a character beyond `\\uffff`, which JSON writes as a pair: tables cannot hold a half."""
     if not _HALF.search(text):
         return  # nearly all files
     for escape in _ESCAPE.finditer(text):
@@ -129,7 +129,7 @@ def refuse_halves(path: Path, text: str) -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without looking for garbage: of many new objects, none of which is garbage, that takes three times as long as parsing."""
+    """Switch garbage collection off in this context: with many new objects it takes three times as long as parsing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

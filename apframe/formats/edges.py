@@ -1,4 +1,4 @@
-"""Boxes by their edges: files that say where a box ends instead of how wide it is."""
+"""Boxes by their edges: for files with the end of a box instead of its size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apframe.tables.shapes.corners import around_corners
 
 
 def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
-    """The left, top, right and bottom edge of canonical boxes, as columns of these names.
+    """Return the left, top, right and bottom edge of canonical boxes, as columns with these names.
 
     >>> box = pl.DataFrame({"x": [1], "y": [2], "width": [3], "height": [4]})
     >>> box.select(**to_edges(["xmin", "ymin", "xmax", "ymax"])).row(0)
@@ -22,7 +22,7 @@ def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
 
 
 def from_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
-    """The columns of canonical boxes, of those that `to_edges` makes.
+    """Return the columns of canonical boxes from edges; reverses `to_edges`.
 
     >>> edges = pl.DataFrame({"xmin": [1], "ymin": [2], "xmax": [4], "ymax": [6]})
     >>> edges.select(**from_edges(["xmin", "ymin", "xmax", "ymax"])).row(0)
@@ -33,7 +33,7 @@ def from_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
 
 
 def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the upright box around its `corners` where it has no box.
+    """Add the upright box around `corners` to rows without a box.
 
     >>> rotated = {"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0, 1.0]], "x": None, "y": None, "width": None, "height": None}
     >>> with_boxes_around_corners(pl.DataFrame(rotated)).select("x", "y", "width", "height").row(0)
@@ -59,8 +59,8 @@ def refuse_reversed(lines: Lines, edges: pl.DataFrame, names: Sequence[str], rem
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
     """List widths and heights whose last digit changes when boxes become edges, for `Format.further_losses`."""
-    found = []
+    losses = []
     for size, edge in (("width", frame["x"]), ("height", frame["y"])):
         changed = ((edge + frame[size]) - edge != frame[size]).fill_null(False)
-        found.append((size, changed, "rounded: the files store where the box ends"))
-    return found
+        losses.append((size, changed, "rounded: the files store where the box ends"))
+    return losses

@@ -1,4 +1,4 @@
-"""Ids as a format's files have them, names or numbers."""
+"""Conversion of ids to those of a format's files, names or numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from apframe.wording import listed
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
-    """The data set with ids as the format has them; the same one where they are so already.
+    """Return the data set with the ids of a format; the same data set if the ids already are.
 
-    Names are the files' without folders and ending (the ids as text where there is no file_name) and those of the categories;
-    numbers count the rows from 1, where ids are texts; indices count them from 0, where ids are no indices yet.
+    Names are file names without folders and extension (ids as text if there is no file_name) and category names. Numbers count
+    the rows from 1 if ids are text; indices count them from 0 unless ids are indices already.
 
     Raises
     ------
@@ -45,14 +45,14 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
 
 
 def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Dataset | None) -> pl.DataFrame:
-    """Canonical detections with ids as the format has them, by their data set where one is given.
+    """Return canonical detections with the ids of a format, using their data set if it is given.
 
     Raises
     ------
     ParameterError
-        the format numbers what has names here, and there is no data set that would say the numbers
+        the format has numbers, but the results have names, and there is no data set to look them up
     UnknownIdError
-        detections of images or categories that the data set does not have
+        detections refer to images or categories that are not in the data set
     IdTypeError
         ids are integers on one side and strings on the other
     """
@@ -61,11 +61,11 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
     for table, kind in _kinds(format_).items():
         ids = detections[KEYS[table]]
         if dataset is not None:
-            known = dataset.core(table)[KEYS[table]]
-            is_there = is_known(ids, known)
+            own_ids = dataset.core(table)[KEYS[table]]
+            is_there = is_known(ids, own_ids)
             if not is_there.all():
-                raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set", known)
-            ids = replaced(ids, known, _new_ids(dataset.core(table), table, kind))
+                raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set", own_ids)
+            ids = replaced(ids, own_ids, _new_ids(dataset.core(table), table, kind))
         elif kind == NAME:
             ids = ids.cast(pl.String)
         elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:

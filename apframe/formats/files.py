@@ -1,4 +1,4 @@
-"""Opening, unpacking and writing files, with errors that say what is wrong with them."""
+"""Opening, unpacking and writing of files, with errors that say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from apframe.paths import opened
 from apframe.wording import reason
 
 _GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
-_USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size
+_USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; larger contents may have this many times the file's size
 _LARGEST = 1 << 31  # bytes that no file may exceed
 _PIECE = 1 << 26  # bytes that are unpacked at once
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The file's bytes, unpacked if it is gzip, which its content shows, whatever its name.
+    """Return the bytes of a file, unpacked if its content is gzip, whatever its name.
 
-    A file that unpacks to more than 1 GB and 100 times its size, or to more than 2 GB, is a `FormatError`, before the memory is
-    full: files that were made to fill it do.
+    A file that unpacks to more than 1 GB and 100 times its size, or to more than 2 GB, is a `FormatError` before memory runs
+    out: malicious files do this.
     """
     with reading(path) as file:
         content = file.read()
@@ -36,7 +36,7 @@ def read_unpacked(path: Path) -> bytes:
 
 @contextmanager
 def reading_unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open the file, to be read as `read_unpacked` reads it; a plain file need not be read at once."""
+    """Open a file whose bytes are those of `read_unpacked`; a plain file is not read immediately."""
     with reading(path) as file:
         head = file.read(len(_GZIP))
         file.seek(0)
@@ -44,15 +44,15 @@ def reading_unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
-    most, size, pieces = min(max(_USUAL, _MOST * len(content)), _LARGEST), 0, []
+    max_size, size, pieces = min(max(_USUAL, _MOST * len(content)), _LARGEST), 0, []
     while content:  # a file may have several parts, and zeros after the last
         unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         while not unpacker.eof:
             pieces.append(unpacker.decompress(content, _PIECE))
             content = unpacker.unconsumed_tail
             size += len(pieces[-1])
-            if size > most:
-                raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if you trust it", path=path)
+            if size > max_size:
+                raise FormatError(f"unpacks to more than {max_size:,} bytes", "unpack it yourself if you trust it", path=path)
             if not pieces[-1] and not unpacker.eof:
                 raise EOFError("it ends before its end-of-stream marker")
         content = unpacker.unused_data.lstrip(b"\0")
@@ -60,15 +60,15 @@ def _unpacked(path: Path, content: bytes) -> bytes:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether the file is gzip."""
+    """Return True if the file is gzip."""
     with reading(path) as file:
         return file.read(len(_GZIP)) == _GZIP
 
 
 def read_ends(path: Path, size: int = 1 << 16) -> tuple[bytes, bytes, bool]:
-    """The first bytes of a file, unpacked when it is gzip, without a byte order mark; as many last ones; whether it is gzip.
+    """Return the first bytes of a file, unpacked if gzip, without a byte order mark; as many last bytes; and if it is gzip.
 
-    The last ones are as they are in the file, none where it cannot be read from its end. Nothing where it cannot be read.
+    The last bytes are not unpacked, and empty if the file cannot be read from its end. All are empty if it cannot be read.
     """
     try:
         with opened(path) as file:
@@ -83,12 +83,12 @@ def read_ends(path: Path, size: int = 1 << 16) -> tuple[bytes, bytes, bool]:
 
 
 def read_text(path: Path) -> str:
-    """A text file, unpacked when it is gzip, without a byte order mark; an error names the line that is no UTF-8."""
+    """Read a text file, unpacked if gzip, without a byte order mark; an error names the first line that is not UTF-8."""
     return decoded(path, read_unpacked(path))
 
 
 def decoded(path: Path, content: bytes) -> str:
-    """Decode bytes that were read from the path, as `read_text` does."""
+    """Decode bytes that were read from the path, like `read_text`."""
     content = content.removeprefix(BOM)
     try:
         return content.decode()
@@ -99,7 +99,7 @@ def decoded(path: Path, content: bytes) -> str:
 
 @contextmanager
 def reading_from(path: str | Path) -> Iterator[None]:
-    """Turn errors of the operating system in the block into a FormatError that names the path and what is wrong with it."""
+    """Turn errors of the operating system in this context into a FormatError that names the path and the problem."""
     try:
         yield
     except ApframeError:
@@ -116,14 +116,14 @@ def reading_from(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """The open file; what goes wrong while it is opened or read is a `FormatError`. A pipe is read to its end first."""
+    """Open a file; errors while opening or reading it become a `FormatError`. A pipe is read to its end first."""
     with reading_from(path), opened(path) as file:
         yield file
 
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """Turn errors of the operating system and of Polars in the block into an OutputError that names the path and the reason."""
+    """Turn errors of the operating system and of Polars in this context into an OutputError with the path and the reason."""
     try:
         yield
     except ApframeError:
@@ -133,6 +133,6 @@ def writing(path: str | Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, lines as they are; packed when the name ends in .gz."""
+    """Write a text file in UTF-8 with unchanged line ends; compress it if the name ends with .gz."""
     content = text.encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)

@@ -1,4 +1,4 @@
-"""Objects in one Parquet, Arrow or JSON lines file, a row for each, with columns as people call them."""
+"""Objects in one Parquet, Arrow or JSON lines file, with a row for each object, and common names of columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class FlatTable(ReadOnly):
     """A table with a row for each object: an image, a class, a box or another shape, attributes, and a score in results.
 
     Columns may have the usual names, as in a CSV file; see `apframe.formats.object_rows.with_canonical_names`. Images and
-    categories are those that occur. An image without objects is a row with its id or file alone. Results in Parquet and Arrow
-    are of those formats, and JSON lines with COCO's names are COCO's.
+    categories are those that occur. An image without objects is a row with only its id or file. Results in Parquet and Arrow
+    belong to these formats, and JSON lines with COCO's names to COCO.
     """
 
     name = "table"
@@ -38,8 +38,10 @@ class FlatTable(ReadOnly):
     image_ids = category_ids = ANY
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Columns of an image, a class and a box, a score only in results, and no lists of objects."""
-        columns = {name: dtype for name, dtype in seen.columns.items() if dtype != pl.Null}  # such as scores of ground truth
+        """Require columns for an image, a class and a box, a score only in results, and no lists of objects."""
+        columns = {
+            name: dtype for name, dtype in seen.columns.items() if dtype != pl.Null
+        }  # null columns may be scores in ground truth
         is_other = has_objects(columns) or is_of_sweeps(columns)
         return is_of_objects([*columns], scored=role == "results") and not is_other
 

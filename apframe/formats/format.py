@@ -1,4 +1,4 @@
-"""The interface of a file format: how to detect, read and write its files, and what they can hold."""
+"""The interface of a file format: detection, reading and writing of its files, and the data that they can hold."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.validation import without_refused
 from apframe.wording import spelled
 
-ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
-FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
-OUTPUTS = "outputs"  # fixed too, of what a library returned in memory, and with names: see `apframe.formats.outputs`
+ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # kinds of ids in a format's files
+FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format defines its box format
+OUTPUTS = "outputs"  # also fixed: results of a library in memory, with names: see `apframe.formats.outputs`
 
 
 def held(table: str, *others: str) -> tuple[str, ...]:
-    """All columns of a table and its attributes, but for some others, as `Format.holds` has them.
+    """Return all columns of a table and its attributes, except some, for `Format.holds`.
 
     >>> held("categories", "parent_ids")
     ('*', 'category_id', 'name', 'supercategory')
@@ -40,36 +40,37 @@ class Format(ABC):
     Attributes
     ----------
     name
-        as it is asked for: `read_dataset(path, "voc")`, `--gt-format voc`
+        the name in calls and options: `read_dataset(path, "voc")`, `--gt-format voc`
     title
-        as people call it
+        the name in texts
     dataset_is, results_are
-        what the files are, in words, for help and errors
+        a description of the files, for help and errors
     dataset_looks, results_looks
-        the ways in which files or folders of this format look, see `Look`; the first of them is what is written. A path that
-        looks in none of these ways is of another format, so that this one need not be imported; otherwise `recognizes` decides
+        the possible looks of files or folders of this format, see `Look`; the first one is written. A path with another look
+        is of another format, without importing this one; otherwise `recognizes` decides
     only_for
-        the iou_types that compare what is in such files, if these alone do; other protocols do not recognise them
+        the iou_types that can compare such files, if only some can; protocols with others do not recognise the files
     results_ending
-        the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
+        the extension of text files of results, such as ".csv": results that look like no format have this one if the ground
+        truth has it
     options
-        which of `split`, `image_sizes` and `names` its reader of data sets takes
+        the options that its reader of data sets supports, of `split`, `image_sizes` and `names`
     fractions
-        whether boxes are fractions of the image, so that results need the images of their data set
+        whether boxes are fractions of the image, so that results require the images of their data set
     boxes_of_dataset, boxes_of_results
-        FIXED: the format says how boxes are written; OPEN: users write them in different ways, so `box_format` and `relative`
-        apply; USUAL: these apply only if they are given for that data set alone
+        FIXED: the format defines the box format; OPEN: users write boxes in different formats, so `box_format` and `relative`
+        apply; USUAL: these apply only if they are given for the data set alone
     asks_for_images
-        whether the ids of images in results depend on what their data set calls these, where it is known
+        whether the image ids in results depend on the image ids of their data set, if it is known
     image_ids, category_ids
-        ids as they stand in the files: ANY, NUMBER (integers), INDEX (places, from 0 without gaps), NAME (the file's name
-        without its ending; the name of the class)
+        ids in the files: ANY, NUMBER (integers), INDEX (positions from 0, without gaps), NAME (the file name without its
+        extension; the name of the class)
     holds
-        the columns of each table that come back equal, but for the ids above; "*" stands for attributes
+        the columns of each table that survive a round trip, except for the ids above; "*" means attributes
     empty_images, unused_categories
-        whether images without annotations, and categories without, come back
+        whether images, and categories, without annotations survive a round trip
     writable
-        whether it is written, or only read
+        whether the format can be written, or only read
     """
 
     name: ClassVar[str]
@@ -93,84 +94,84 @@ class Format(ABC):
     writable: ClassVar[bool] = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Whether what is seen at a path, in one of the declared ways, is a "dataset" or "results" of this format.
+        """Return True if a path with one of the declared looks is a "dataset" or "results" of this format.
 
-        A function of the value alone, for what cannot be declared; it opens nothing itself.
+        Override this for rules that cannot be declared. It depends on `seen` alone and opens no files.
         """
         del seen, role
         return True
 
     def fits(self, seen: PathContents, role: str) -> bool:
-        """Whether what is seen looks like a "dataset" or "results" of this format, as declared, and is recognised."""
+        """Return True if a path has a declared look of a "dataset" or "results" of this format, and is recognised."""
         return any(look.fits(seen) for look in self.looks(role)) and self.recognizes(seen, role)
 
     def looks(self, role: str) -> tuple[Look, ...]:
-        """The ways in which a "dataset" or "results" look."""
+        """Return the possible looks of a "dataset" or "results"."""
         return self.dataset_looks if role == "dataset" else self.results_looks
 
     def kinds_of(self, role: str) -> tuple[str, ...]:
-        """What a "dataset" or "results" of this format can be: "file", "folder"; nothing if it has none."""
+        """Return the kinds of a "dataset" or "results" of this format: "file", "folder"; empty if it has none."""
         return tuple(dict.fromkeys(look.kind for look in self.looks(role)))
 
     def words_of(self, role: str) -> str:
-        """What a "dataset" or "results" of this format are, in words."""
+        """Return a description of a "dataset" or "results" of this format."""
         return self.dataset_is if role == "dataset" else self.results_are
 
     def ends_results(self, seen: PathContents) -> bool:
-        """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
+        """Return True if a file, or a file in a folder, has the extension of results of this format, compressed or not."""
         if not self.results_ending or seen.kind not in self.kinds_of("results"):
             return False
         return seen.has_deep(self.results_ending) if seen.kind == "folder" else self.results_ending in seen.path.name.lower()
 
     @abstractmethod
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """`images`, `categories` and `annotations`, as `Dataset` takes them, not checked yet; see `Sieve.marked`.
+        """Read `images`, `categories` and `annotations`, as `Dataset` accepts them, unchecked; see `Sieve.marked`.
 
         Raises
         ------
         FormatError
-            what cannot be read, naming file and line
+            the files cannot be read; names file and line
         """
 
     def read(
         self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
     ) -> Dataset:
-        """The data set. `masks` says that masks will be compared, to formats that would else leave them for later.
+        """Read the data set. `masks` tells formats that read masks later that masks will be compared.
 
-        `box_format` and `relative` are those of `Dataset`; of a format whose boxes are FIXED they are the defaults.
+        `box_format` and `relative` are as in `Dataset`; a format with FIXED boxes only gets the defaults.
         """
         del masks
-        if self.boxes_of_dataset == OPEN:  # whose readers may say in which line a size is negative
+        if self.boxes_of_dataset == OPEN:  # for errors with the line of a negative size
             options["box_format"] = box_format
         tables = self.read_tables(path, **options)
         tables["annotations"] = without_refused(tables["annotations"])
-        return Dataset(**tables, box_format=self._said(box_format), relative=relative)
+        return Dataset(**tables, box_format=self._effective_format(box_format), relative=relative)
 
-    def _said(self, box_format: str | None) -> str | None:
-        """The `box_format` that was given, or the one that the format itself says."""
+    def _effective_format(self, box_format: str | None) -> str | None:
+        """Return the given `box_format`, or the one that the format defines."""
         return box_format if self.boxes_of_dataset == OPEN else box_format or "xywh"
 
     @abstractmethod
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """Detections, as `tables.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
+        """Read detections, as `tables.canonical` accepts them, unchecked; `dataset` is required if boxes are fractions."""
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
-        """The same detections in parts that follow each other, so that not all of them are in memory at once, if possible.
+        """Read the same detections in consecutive parts, so that not all of them are in memory at once, if possible.
 
-        None says that what came before it is void: the file can only be read in another way, and its rows begin again.
+        None means that the parts before it are void: the file has to be read in another way, and its rows begin again.
         """
         yield without_refused(self.read_results(path, dataset))
 
     @abstractmethod
     def write(self, dataset: Dataset, path: Path) -> None:
-        """Write a data set, whose ids are as this format has them, to a path where nothing is yet."""
+        """Write a data set, whose ids are already those of this format, to a path that does not exist yet."""
 
     @abstractmethod
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write canonical detections, whose ids are already those of this format, to a path that does not exist yet."""
 
     def refuse_writing(self) -> None:
-        """An error where the format is only read."""
+        """Raise an error if the format cannot be written."""
         if not self.writable:
             raise ParameterError(f"{self.title} can be read, but not written", "choose another: `apframe formats` lists them")
 
@@ -181,7 +182,7 @@ class Format(ABC):
 
 
 class FormatRow(NamedTuple):
-    """What is known of a format without importing it: where it is, whether it is written, what it may look like."""
+    """The properties of a format that are known without importing it: its module, if it can be written, and its looks."""
 
     home: str
     is_written: bool
@@ -190,37 +191,37 @@ class FormatRow(NamedTuple):
 
     @classmethod
     def of_table(cls, home: str, is_written: bool, dataset: Sequence[Any], results: Sequence[Any]) -> FormatRow:
-        """The row of `static_table.FORMATS`, where looks are dicts of what they declare."""
+        """Return the row for an entry of `static_table.FORMATS`, where looks are dicts."""
         return cls(home, is_written, tuple(Look(**each) for each in dataset), tuple(Look(**each) for each in results))
 
     def looks(self, role: str) -> tuple[Look, ...]:
-        """The ways in which a "dataset" or "results" look."""
+        """Return the possible looks of a "dataset" or "results"."""
         return self.dataset_looks if role == "dataset" else self.results_looks
 
 
 class Expected(NamedTuple):
-    """The files that a protocol is for: the format that its benchmark has, and the iou_type that it compares; "": any."""
+    """The files that a protocol is made for: the format of its benchmark, and the iou_type that it compares; "" means any."""
 
     format: str = ""
     iou_type: str = ""
 
     @classmethod
     def of_protocol(cls, name: str, iou_type: str) -> Expected:
-        """Those of a protocol: of the format that its benchmark declares in `FILES`, or that is called as it is.
+        """Return the files for a protocol: the format that its benchmark declares in `FILES`, or the format of the same name.
 
         >>> Expected.of_protocol("COCO", "bbox")
         Expected(format='coco', iou_type='')
         """
-        found = static_table.FILES.get(name.lower(), name.lower())
-        return cls(found, "" if found == "coco" else iou_type)  # to COCO any file may be given, whose errors say more
+        format_name = static_table.FILES.get(name.lower(), name.lower())
+        return cls(format_name, "" if format_name == "coco" else iou_type)  # COCO accepts any file, for better errors
 
     def compares(self, format_: Format) -> bool:
-        """Whether the protocol compares what is in files of a format."""
+        """Return True if the protocol can compare files of a format."""
         return not (self.iou_type and format_.only_for) or self.iou_type in format_.only_for
 
 
 ANY_FILES = Expected()
-"""What is expected where no protocol is chosen."""
+"""The expectation without a protocol."""
 
 
 class ReadOnly(Format):
@@ -230,61 +231,61 @@ class ReadOnly(Format):
     writable = False
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """An error."""
+        """Raise an error: the format cannot be written."""
         self.refuse_writing()
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """An error."""
+        """Raise an error: the format cannot be written."""
         self.refuse_writing()
 
 
 class TruthOnly(ReadOnly):
-    """A format of ground truth alone, which can be read, but not written."""
+    """A format of ground truth only, which can be read, but not written."""
 
     results_looks: ClassVar[tuple[Look, ...]] = ()
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """An error: there are none."""
+        """Raise an error: the format has no results."""
         raise ParameterError(f"{self.title} has no results", "name the format of the results", path=path)
 
 
-def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
-    """Return the given ones of `box_format` and `relative` if the format leaves boxes open (or usual, with `usual`).
+def box_options(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
+    """Return `box_format` and `relative`, if given, if the format leaves boxes open (or usual, with `usual`).
 
     Raises
     ------
     ParameterError
-        there are some, boxes are fixed, and `refuses`
+        one is given, but boxes are fixed, and `refuses` is True
     """
-    given = {name: value for name, value in boxes.items() if value}
+    values = {name: value for name, value in boxes.items() if value}
     if how == OPEN or (how == USUAL and usual):
-        return given
-    if given and refuses:
-        options = " and ".join(map(spelled, given))
+        return values
+    if values and refuses:
+        options = " and ".join(map(spelled, values))
         raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
     return {}
 
 
-def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
-    """The options that were given, all of which the format takes."""
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    for name in given:
+def reader_options(format_: Format, **options: Any) -> dict[str, Any]:
+    """Return the given options; raise an error if the format does not support one of them."""
+    values = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name in values:
         if name not in format_.options:
-            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
-    return given
+            raise ParameterError(f"{format_.title} does not support {spelled(name)}")
+    return values
 
 
 def refuse_options(**options: Any) -> None:
-    """An error where options of files were given with what is in memory, which has no use for them."""
-    given = [spelled(name, "") for name, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")
+    """Raise an error if options of files are given for data in memory."""
+    names = [spelled(name, "") for name, value in options.items() if value is not None]
+    if names:
+        raise ParameterError(f"{', '.join(names)}: only for files and folders", "leave it out for data in memory")
 
 
 def with_own_paths(table: str, frame: Any, source: Any) -> Any:
-    """The table that was read from a path with whole paths of its label maps, as `with_whole_paths`; any other as it is.
+    """Make paths of label maps absolute in a table that was read from a path, see `with_whole_paths`; others are unchanged.
 
-    A stored evaluation loses them: it names those that it was made from, which may be anywhere, and has counted their pixels.
+    A stored evaluation loses the paths: its label maps may be anywhere, and their pixels have been counted.
     """
     if not isinstance(source, (str, Path)) or LABEL_MAP.name not in frame.columns:
         return frame

@@ -16,8 +16,8 @@ def list_formats(name: str | None = None) -> Listing:
 
     Returns
     -------
-    A frame with format (its name), title, written (False: it can only be read), dataset and results (what files of each look
-    like); it prints within 80 columns.
+    A frame with format (its name), title, written (False: it can only be read), dataset and results (descriptions of their
+    files); it prints within 80 columns.
 
     Raises
     ------

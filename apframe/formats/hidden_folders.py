@@ -1,4 +1,4 @@
-"""Hidden folders beside a target, which nobody else can enter and which are gone at the end."""
+"""Hidden folders beside a target, which nobody else can enter, and which are removed at the end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PART = ".part"
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A new hidden folder beside the target, which nobody else can enter; gone at the end.
+    """Make a hidden folder beside the target, which nobody else can enter, and remove it at the end.
 
-    A process that is killed leaves its folder behind, and the next call for the same target removes it. That its process is
-    gone shows by the lock on the file `lock`, which the operating system takes away with the process. Where a file system has
-    no locks, folders that were left behind stay.
+    A process that is killed leaves its folder behind, and the next call for the same target removes it. The lock on the file
+    `lock` shows if the process is alive, as the operating system releases it with the process. On file systems without locks,
+    folders that were left behind stay.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_left_behind(target)
@@ -29,7 +29,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         try:
             lock = _open_lock(work)
             break
-        except (BlockingIOError, FileNotFoundError):  # another writer took it for abandoned, in the moment without a lock
+        except (BlockingIOError, FileNotFoundError):  # another writer found it without a lock and removed it
             continue
         except OSError:
             work.rmdir()
@@ -47,23 +47,23 @@ def remove_left_behind(target: Path) -> None:
 
 
 def folders_beside(target: Path) -> list[Path]:
-    """The folders that `new_folder` made for this target and that are still there."""
+    """Return the folders that `new_folder` made for this target and that still exist."""
     return hidden_folders(target.parent, re.escape(target.name))
 
 
 def hidden_folders(folder: Path, name: str) -> list[Path]:
-    """Such folders for targets in a folder whose names match a regular expression."""
+    """Return such folders for targets in a folder whose names match a regular expression."""
     pattern = re.compile(rf"\.{name}\.[0-9a-f]{{8}}{re.escape(_PART)}")
     try:
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if pattern.fullmatch(entry.name)]
-            return [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
-    except OSError:  # the folder above is not there, or cannot be listed
+            matches = [entry for entry in entries if pattern.fullmatch(entry.name)]
+            return [Path(entry.path) for entry in matches if entry.is_dir(follow_symlinks=False)]
+    except OSError:  # the folder above does not exist, or cannot be listed
         return []
 
 
 def finish(work: Path, target: Path) -> None:
-    """Put in the target's place what a writer has written whole, where it was stopped before that."""
+    """Move completely written output to the target, if its writer was stopped before doing so."""
     part = work / "new" / target.name
     if (work / "earlier").exists() and part.exists() and not target.exists():
         try:
@@ -74,14 +74,14 @@ def finish(work: Path, target: Path) -> None:
 
 
 def _remove_abandoned(work: Path, target: Path) -> None:
-    """Remove the hidden folder of a process that is gone, one of this user's; what it has not finished is finished first."""
+    """Remove a hidden folder of this user whose process has ended, after finishing its work."""
     try:
         if hasattr(os, "geteuid") and work.stat().st_uid != os.geteuid():
             return
         lock = _open_lock(work)
         if lock is None:
             return
-    except OSError:  # its process lives, or it is gone already
+    except OSError:  # its process is alive, or the folder is gone already
         return
     with suppress(OSError):
         finish(work, target)
@@ -89,10 +89,10 @@ def _remove_abandoned(work: Path, target: Path) -> None:
 
 
 def _remove(work: Path, lock: int | None, target: Path) -> None:
-    """Remove a hidden folder and its lock, unless it holds the only copy of what it was to replace."""
+    """Remove a hidden folder and its lock, unless it has the only copy of the data that it was to replace."""
     is_needed = (work / "earlier").exists() and not target.exists()
     if not is_needed:
-        for each in (work / "earlier", work):  # in this order: a part of what is new must not look like all of it
+        for each in (work / "earlier", work):  # in this order: a part of the new output must not look complete
             shutil.rmtree(each, ignore_errors=True)
     if lock is not None:
         os.close(lock)
@@ -103,14 +103,14 @@ def _remove(work: Path, lock: int | None, target: Path) -> None:
 
 
 def _open_lock(work: Path) -> int | None:
-    """Lock a hidden folder until the file that is returned is closed; None where the file system has no locks.
+    """Lock a hidden folder until the returned file is closed; return None if the file system has no locks.
 
     Raises
     ------
     BlockingIOError
         another process, or another thread, holds the lock
     FileNotFoundError
-        the folder is no longer there
+        the folder no longer exists
     """
     path = work / "lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -1,4 +1,4 @@
-"""Rows of images with lists of objects in Parquet, Arrow or JSON lines, as Hugging Face's `datasets` keeps them."""
+"""Rows of images with lists of objects in Parquet, Arrow or JSON lines, the format of Hugging Face's `datasets`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apframe.formats.files import is_packed, read_unpacked, reading
 from apframe.formats.format import ANY, INDEX, OPEN, Format, held
 from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import (
-    TAKEN,
+    RESERVED,
     find_objects,
     find_results,
     frame_of_rows,
@@ -32,30 +32,30 @@ from apframe.formats.nested_rows import (
 from apframe.formats.path_contents import UNREADABLE, PathContents, see
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.table_files import not_deep
 from apframe.wording import did_you_mean, first_line, reason, spelled
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
-_BATCH = 1 << 12  # images that are read at once, where results are read in parts
+_BATCH = 1 << 12  # images in a part, if results are read in parts
 PIECE = 1 << 24
-"""Bytes of lines that are read at once then."""
-_SPLITS = ("validation", "val", "valid", "dev", "test", "train")  # the first that is there is read
+"""Bytes of lines in a part."""
+_SPLITS = ("validation", "val", "valid", "dev", "test", "train")  # the first existing one is read
 
 
 class HuggingFace(Format):
-    """Rows of images, each with its objects in lists, as the data sets of Hugging Face have them and `datasets` writes them.
+    """Rows of images, each with its objects in lists, as in data sets of Hugging Face and as `datasets` writes them.
 
-    The objects are a struct of lists, `objects: {bbox, category, ...}`, a list of structs, or lists beside each other. A box is
-    [x, y, width, height] in pixels, unless `box_format` and `relative` say otherwise. `category` (or `category_id`, `label`,
-    ...) is a text, or a number whose names are in the metadata (`ClassLabel`), from 0. Further fields of an object are
-    attributes; `id` is its id where all differ. An image has `image_id` (or `id`), else the number of its row, from 0; `width`,
+    The objects are a struct of lists, `objects: {bbox, category, ...}`, a list of structs, or several columns of lists. A box
+    is [x, y, width, height] in pixels, unless `box_format` and `relative` say otherwise. `category` (or `category_id`, `label`,
+    ...) is text, or a number from 0 whose names are in the metadata (`ClassLabel`). Further fields of objects are attributes;
+    `id` is its id if all ids differ. An image has `image_id` (or `id`), or else the number of its row, from 0; `width`,
     `height`, `file_name` (or the path of `image`) and attributes. Pixels are not read.
 
-    Files are Parquet, Arrow (`save_to_disk`) or JSON lines (`metadata.jsonl`). In a folder, or the folder `data` in it, a part
-    is the files whose names begin with `split`: by default validation, val, valid, dev, test or train, the first there is.
+    Files are Parquet, Arrow (`save_to_disk`) or JSON lines (`metadata.jsonl`). In a folder, or its subfolder `data`, a split is
+    the files whose names begin with it: by default the first existing of validation, val, valid, dev, test and train.
 
-    Written is one Parquet file, which `datasets` loads with the names of the classes.
+    One Parquet file is written, which `datasets` loads with the names of the classes.
 
     Source: the documentation of Hugging Face's datasets, "Create an image dataset", "Object detection", and its Parquet files.
     """
@@ -78,7 +78,7 @@ class HuggingFace(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Columns with lists of boxes, and scores only in results."""
+        """Require columns with lists of boxes, and scores only in results."""
         first = seen if seen.kind == "file" else next((files[0] for files in _splits(seen).values()), None)
         if first is None or first.path.suffix not in (_PARQUET, _ARROW, _LINES):
             return False
@@ -95,7 +95,7 @@ class HuggingFace(Format):
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`.
 
-        Files are read at once if objects have ids, which count where all differ, or if parts have different columns or types.
+        Files are read as a whole if objects have ids (only used if all differ), or if parts differ in columns or types.
         """
         number, columns, first = 0, Columns(), None
         for rows, features in _read_in_parts(path):
@@ -123,19 +123,19 @@ class HuggingFace(Format):
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
         what = "left out: this name means something else in these files"
-        clashes = [name for name in TAKEN.get(table, ()) if name in frame.columns]
+        clashes = [name for name in RESERVED.get(table, ()) if name in frame.columns]
         return [(name, frame[name].is_not_null(), what) for name in clashes]
 
 
 def _splits(seen: PathContents) -> dict[str, list[PathContents]]:
-    """The files of each split, in the order of `_SPLITS`; files of no split by "", where there is none that has a name."""
+    """Return the files of each split, in the order of `_SPLITS`; files without splits are under ""."""
     for place in filter(None, (seen, seen.child("data"))):
         for ending in (_PARQUET, _ARROW, _LINES):
             files = [*place.children(f"*{ending}")]
             splits = {name: [file for file in files if file.path.name.startswith((f"{name}-", f"{name}."))] for name in _SPLITS}
             inside = {name: place.child(name) for name in _SPLITS}
-            splits = {name: found or _files_in(inside[name], ending) for name, found in splits.items()}
-            splits = {name: found for name, found in splits.items() if found}
+            splits = {name: own or _files_in(inside[name], ending) for name, own in splits.items()}
+            splits = {name: own for name, own in splits.items() if own}
             if splits or files:
                 return splits or {"": files}
     return {}
@@ -146,7 +146,7 @@ def _files_in(folder: PathContents | None, ending: str) -> list[PathContents]:
 
 
 def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The rows of all files of a split, and what their features are."""
+    """Return the rows of all files of a split, and their features."""
     parts = [read_rows(file) for file in _files(path, split)]
     try:
         rows = pl.concat([frame for frame, _ in parts], how="vertical_relaxed")
@@ -159,20 +159,20 @@ def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
 
 
 def _files(path: Path, split: str | None) -> list[Path]:
-    """The files of a split."""
+    """Return the files of a split."""
     if not is_folder(path):
         return [path]
     splits = _splits(see(path))
-    chosen = next(iter(splits), "") if split is None else split
-    if chosen not in splits:
-        there = [name for name in splits if name]
-        remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
-        raise ParameterError(f"no split {chosen!r}", remedy, path=path)
-    return [file.path for file in splits[chosen]]
+    split = next(iter(splits), "") if split is None else split
+    if split not in splits:
+        there = [each for each in splits if each]
+        remedy = did_you_mean(split, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
+        raise ParameterError(f"no split {split!r}", remedy, path=path)
+    return [file.path for file in splits[split]]
 
 
 def _read_in_parts(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
-    """Some rows after the other of all files, and what their features are. Only JSON lines and Parquet are read in parts."""
+    """Yield the rows of all files in parts, and their features. Only JSON lines and Parquet are split into parts."""
     for file in _files(path, None):
         with _naming(file):
             yield from _parts_of_file(file)
@@ -207,8 +207,8 @@ def _parts_of_text(lines: bytes) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]
 
 
 def _without_pixels(file: BinaryIO) -> tuple[Any, list[str]]:
-    """A Parquet file, and the names of its columns that are no pixels of images; their paths are."""
-    import pyarrow.parquet as pq  # the only reader that leaves the pixels of images in the file, but reads their paths
+    """Return a Parquet file, and its columns without pixels of images; the paths of images are included."""
+    import pyarrow.parquet as pq  # the only reader that skips the pixels of images but reads their paths
 
     parquet = pq.ParquetFile(file)
     leaves = [parquet.schema.column(place) for place in range(len(parquet.schema))]
@@ -218,7 +218,7 @@ def _without_pixels(file: BinaryIO) -> tuple[Any, list[str]]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of readers in the block name the file."""
+    """Name the file in errors of readers in this context."""
     try:
         yield
     except FormatError:
@@ -228,7 +228,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def read_rows(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The rows of a Parquet, Arrow or JSON lines file, without pixels, and what its features are.
+    """Read the rows of a Parquet, Arrow or JSON lines file, without pixels, and its features.
 
     Raises
     ------
@@ -254,19 +254,19 @@ def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, 
         raise FormatError(f"Arrow has no names with a NUL character, as in {without_name[0]!r}", "rename the column", path=path)
     metadata = {}
     if dataset is not None:
-        metadata = metadata_of(rows, called("categories", dataset.categories).to_list())
+        metadata = metadata_of(rows, labels_of("categories", dataset.categories).to_list())
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     arrow = rows.to_arrow()
-    # `datasets` takes the names of classes only where the types are its own, with offsets of 32 bits
+    # `datasets` only accepts the names of classes if types are its own, with offsets of 32 bits
     schema = pa.schema([(field.name, _with_short_offsets(field.type)) for field in arrow.schema])
     with Path(path).open("xb") as file:
         pq.write_table(arrow.cast(schema).replace_schema_metadata(metadata), file, compression="zstd")
 
 
 def _with_short_offsets(dtype: Any) -> Any:
-    """The Arrow type with texts and lists whose offsets have 32 bits."""
+    """Return the Arrow type with texts and lists whose offsets have 32 bits."""
     import pyarrow as pa
 
     if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):

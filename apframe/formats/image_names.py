@@ -1,4 +1,4 @@
-"""Images and classes of formats that know them by names alone."""
+"""Images and classes of formats that only have names for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 
 def image_ids(paths: Sequence[Path]) -> pl.Series:
-    """`image_id`: images that are called as these files without their ending.
+    """Return `image_id` as the names of these files without their extension.
 
     >>> image_ids([Path("labels/000007.b.txt")]).to_list()
     ['000007.b']
@@ -18,7 +18,7 @@ def image_ids(paths: Sequence[Path]) -> pl.Series:
 
 
 def ids_to_write(key: str, detections: pl.DataFrame, owner: pl.DataFrame | None) -> pl.Series:
-    """The images, or categories, that results have files for: all of their data set, else those that occur.
+    """Return the ids of images or categories with files in results: all of the data set, or else those that occur.
 
     >>> ids_to_write("image_id", pl.DataFrame({"image_id": ["b", "a", "b"]}), None).to_list()
     ['b', 'a']
@@ -27,7 +27,7 @@ def ids_to_write(key: str, detections: pl.DataFrame, owner: pl.DataFrame | None)
 
 
 def categories_of(annotations: pl.DataFrame) -> pl.DataFrame:
-    """The categories that occur, by name; those of rows that are to be left out too.
+    """Return the categories that occur, by name, including those of rows that will be left out.
 
     >>> categories_of(pl.DataFrame({"category_id": ["dog", "cat", "dog"]})).rows()
     [('cat', 'cat'), ('dog', 'dog')]

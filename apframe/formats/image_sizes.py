@@ -22,26 +22,26 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.wording import listed, reason, spelled
 
 IMAGE_SIZES = "image_sizes.csv"
-"""Beside the files that the formats have of their own: `image_id`, `file_name`, `image_width`, `image_height`."""
+"""A file beside those of a format, with `image_id`, `file_name`, `image_width` and `image_height`."""
 NEAREST, FARTHEST = -1.0, 2.0
-"""A box may stick out of its image by the size of it; what lies farther out is taken for pixels."""
-_TURNED = 5  # from this EXIF orientation on, width and height of a JPEG are exchanged where it is shown
+"""A box may extend beyond its image by the size of the image; coordinates beyond this are interpreted as pixels."""
+_TURNED = 5  # from this EXIF orientation on, width and height of a JPEG are exchanged for display
 _ORIENTATION = 0x0112
 
 
 def read_image_sizes(source: Any) -> pl.DataFrame:
-    """Sizes of images: `image_id` (the file's name without folders and ending), `file_name`, `image_width`, `image_height`.
+    """Read sizes of images: `image_id` (file name without folders and extension), `file_name`, `image_width`, `image_height`.
 
     Parameters
     ----------
     source
-        a CSV or Parquet file, or anything that holds columns: `file_name`, `image_width` and `image_height`; an `image_id`
-        counts where file_name is null, or is not there
+        a CSV or Parquet file, or anything that holds columns: `file_name`, `image_width` and `image_height`; `image_id` is
+        used if file_name is null or missing
 
     Raises
     ------
     FormatError
-        a file that cannot be read, a missing column, sizes that are not positive whole numbers
+        the file cannot be read, a column is missing, or sizes are not positive whole numbers
 
     >>> read_image_sizes({"file_name": ["val/a.jpg"], "image_width": [640], "image_height": [480]}).rows()
     [('a', 'val/a.jpg', 640, 480)]
@@ -73,24 +73,24 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
     return sizes.cast(dict.fromkeys(SIZE, pl.Int64))
 
 
-def find_image_sizes(given: Any, folder: Path) -> pl.DataFrame | None:
-    """The sizes that are given, else those of `IMAGE_SIZES` in a folder; None where there are none."""
+def find_image_sizes(source: Any, folder: Path) -> pl.DataFrame | None:
+    """Return the given sizes, or else those of `IMAGE_SIZES` in a folder; None without either."""
     own = folder / IMAGE_SIZES
-    source = own if given is None and is_file(own) else given
+    source = own if source is None and is_file(own) else source
     return None if source is None else read_image_sizes(source)
 
 
 def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
-    """Width and height of image files, as they are shown: that of a JPEG which its camera turned is exchanged.
+    """Return the displayed width and height of image files: they are exchanged for a JPEG that its camera turned.
 
-    Only the heads of the files are read, by Pillow.
+    Pillow only reads the headers of the files.
 
     Raises
     ------
     ParameterError
         Pillow is not installed
     FormatError
-        a file that is no image
+        a file is not an image
     """
     pillow = import_optional(
         "PIL.Image", f"without {spelled('image_sizes')}, Pillow is needed to read image files", "pillow", "yolo"
@@ -110,18 +110,18 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
 
 
 def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Path) -> pl.DataFrame:
-    """The images with `image_width` and `image_height`, and the file names that come with these.
+    """Return the images with `image_width` and `image_height`, and with file names from the table of sizes.
 
-    Where nothing is known of sizes, all are 1 x 1, and a `UnitWarning` says so.
+    Without sizes, all images are 1 x 1, and a `UnitWarning` says so.
 
     Parameters
     ----------
     images
-        image_id, and file_name or null
+        image_id, and file_name, which may be null
     sizes
-        as `read_image_sizes` gives them: found by file_name, else by image_id
+        the result of `read_image_sizes`, joined by file_name, or else by image_id
     path
-        where the images come from, for messages
+        the source of the images, for messages
 
     Raises
     ------
@@ -135,17 +135,17 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
             UnitWarning,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
-    # a name may lack its ending: what follows the last dot is then a part of it
+    # a name may lack its extension: the text after the last dot then belongs to the name
     without_ending = bare(pl.col("file_name"))
     sizes = sizes.with_columns(
         image_id=pl.when(without_ending.is_in(images["image_id"].implode())).then(without_ending).otherwise("image_id")
     )
-    found = []
+    parts = []
     for key in ("file_name", "image_id"):
-        known = sizes.filter(pl.col(key).is_not_null()).select(key, *SIZE).unique()
-        known = known.filter(~known[key].is_duplicated())
-        found.append(images.select(key).join(known, on=key, how="left", maintain_order="left"))
-    sized = images.with_columns(found[0][name].fill_null(found[1][name]) for name in SIZE)
+        by_key = sizes.filter(pl.col(key).is_not_null()).select(key, *SIZE).unique()
+        by_key = by_key.filter(~by_key[key].is_duplicated())
+        parts.append(images.select(key).join(by_key, on=key, how="left", maintain_order="left"))
+    sized = images.with_columns(parts[0][name].fill_null(parts[1][name]) for name in SIZE)
     unknown = sized.filter(pl.col("image_width").is_null())["image_id"]
     if len(unknown):
         which = listed(unknown.to_list())
@@ -157,27 +157,27 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     return sized.with_columns(pl.coalesce("file_name", "named").alias("file_name")).drop("named")
 
 
-def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> pl.DataFrame:
-    """Results with the sizes of their images, in Float64.
+def with_sizes_of(results: pl.DataFrame, dataset: Dataset | None, path: Path) -> pl.DataFrame:
+    """Return results with the sizes of their images, in Float64.
 
-    Images are found by their id, or by the name of their file without folders and ending: by that alone where ids are numbers.
-    Those that the data set does not have are taken for 1 x 1: evaluating refuses or drops such results, whatever their boxes.
+    Images are matched by id, or by file name without folders and extension; if ids are numbers, only by file name. Unknown
+    images get size 1 x 1: evaluation rejects or drops their results in any case.
 
     Parameters
     ----------
-    found
-        image_id as it is called in the results
+    results
+        detections, with image_id as in the files of results
     dataset
-        what they are results of
+        the ground truth of the results
     path
-        where the results come from, for messages
+        the source of the results, for messages
 
     Raises
     ------
     ParameterError
         there is no data set
     FormatError
-        images of which it has no size, or several
+        the data set has no size, or several, for some images
 
     >>> dataset = Dataset({"image_id": ["a"], "image_width": [640], "image_height": [480]}, {"category_id": [1]}, {})
     >>> with_sizes_of(pl.DataFrame({"image_id": ["a"]}), dataset, Path("found")).rows()
@@ -185,39 +185,39 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     """
     if dataset is None:
         raise ParameterError("boxes are fractions of their images", "give their data set", path=path)
-    images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
+    images, image_ids = dataset.core("images"), results["image_id"].unique(maintain_order=True)
     names = (pl.coalesce(form(pl.col("file_name")), pl.col("image_id").cast(pl.String)) for form in (stems, bare))
     ways = [name.alias("image_id") for name in names]
     if images["image_id"].dtype != ID:
         ways = [pl.col("image_id"), *ways]
-    called = [images.select(way, *SIZE).unique(maintain_order=True) for way in ways]
-    asked_for = [each.filter(is_known(each["image_id"], asked)) for each in called]
-    known = max(asked_for, key=lambda each: each["image_id"].n_unique())
-    unsized = known.filter(known["image_id"].is_duplicated() | _is_unsized(known))["image_id"].unique(maintain_order=True)
+    by_way = [images.select(way, *SIZE).unique(maintain_order=True) for way in ways]
+    matches = [each.filter(is_known(each["image_id"], image_ids)) for each in by_way]
+    best = max(matches, key=lambda each: each["image_id"].n_unique())
+    unsized = best.filter(best["image_id"].is_duplicated() | _is_unsized(best))["image_id"].unique(maintain_order=True)
     if len(unsized):
         which = listed(unsized.to_list())
         raise FormatError(
             f"the data set has no size, or several, for images {which}", "give their image_width and image_height", path=path
         )
-    sizes = known.cast(dict.fromkeys(SIZE, pl.Float64))
-    sized = found.join(sizes, on="image_id", how="left", maintain_order="left")
+    sizes = best.cast(dict.fromkeys(SIZE, pl.Float64))
+    sized = results.join(sizes, on="image_id", how="left", maintain_order="left")
     return sized.with_columns(pl.col(SIZE).fill_null(1.0))
 
 
 def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Rows to be written, with the sizes of their images, in Float64.
+    """Return rows to write with the sizes of their images, in Float64.
 
     Parameters
     ----------
     table, frame
-        annotations or detections, canonical
+        "annotations" or "detections", and the canonical table
     dataset
-        with the same ids
+        the data set, with the same ids
 
     Raises
     ------
     RowError
-        images without a size, rows without a box, or that lie farther out of their image than is read again
+        images without a size, or rows without a box
     """
     images = dataset.images
     problem = "image_width or image_height is missing or not positive"
@@ -232,15 +232,15 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl
 
 
 def refuse_far(table: str, frame: pl.DataFrame, fractions: pl.Series) -> None:
-    """An error where lists of fractions, one for each row, lie farther out of the image than is read again."""
+    """Raise an error if lists of fractions, one for each row, are too far outside the image to be read back."""
     far = (fractions.list.min() < NEAREST) | (fractions.list.max() > FARTHEST)
     problem = "the object is farther outside its image than the image is large"
     refuse_rows(table, frame, far, problem, "correct them: programs would read such numbers as pixels")
 
 
-def images_with_sizes(ids: pl.Series, given: Any, folder: Path) -> pl.DataFrame:
-    """Images that only their ids tell, with the sizes that are given, or are in the folder, if there are any."""
-    sizes = find_image_sizes(given, folder)
+def images_with_sizes(ids: pl.Series, source: Any, folder: Path) -> pl.DataFrame:
+    """Return images from their ids, with the given sizes or those in the folder, if there are any."""
+    sizes = find_image_sizes(source, folder)
     images = ids.to_frame()
     return images if sizes is None else with_image_sizes(images.with_columns(file_name=pl.lit(None, pl.String)), sizes, folder)
 

@@ -1,4 +1,4 @@
-"""The types of what is evaluated: ground truth and detections, as functions of apframe take them."""
+"""The types of ground truth and detections that functions of apframe accept."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class HoldsFeatures(Protocol):
 
 
 class HoldsDataset(Protocol):
-    """pycocotools' COCO, and what its `loadRes` returns."""
+    """A COCO object of pycocotools, also as returned by `loadRes`."""
 
     dataset: Any
 
 
 class HoldsArray(Protocol):
-    """An array of n x 7 numbers, as pycocotools' `loadRes` takes it."""
+    """An array of n x 7 numbers, as `loadRes` of pycocotools accepts it."""
 
     def __array__(self) -> Any: ...
 
@@ -52,4 +52,4 @@ _Columns: TypeAlias = "str | PathLike[str] | pl.LazyFrame | _Rows | HoldsColumns
 TruthLike: TypeAlias = "Dataset | HoldsDataset | _Columns"
 """Ground truth: a `Dataset`, a path or a URL, a dict as `json.load` returns it for COCO, anything that holds columns."""
 DetectionsLike: TypeAlias = "Sequence[Any] | HoldsArray | HoldsBoxes | HoldsCorners | HoldsDataset | _Columns"
-"""Detections: anything that holds columns, a path or a URL, a list of dicts as COCO's results, what a detector returns."""
+"""Detections: anything that holds columns, a path or a URL, a list of dicts as in COCO's results, outputs of a detector."""

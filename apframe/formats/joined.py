@@ -1,4 +1,4 @@
-"""Results joined to their data set."""
+"""Joining of results to their data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apframe.tables.dataset import Dataset
 
 
 def joined_results(
-    found: Any,
+    results: Any,
     how: str,
     dataset: Callable[[], Dataset | None],
     join_by_name: str | Collection[str],
@@ -25,45 +25,45 @@ def joined_results(
     warns: bool = True,
     is_whole: bool = True,
 ) -> Any:
-    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
+    """Return results of `take_results`, or a part of them, with the ids of their data set, and boxes in pixels.
 
-    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
-    Unless it `warns`, nothing is said of how boxes look. What numbers of classes and images mean is decided only if these are
-    all results (`is_whole`).
+    Categories are mapped like those of the data set. `boxes` are `box_format` and `relative`, `names` are names of classes.
+    With `warns`, warnings say if boxes do not look like their format. Numbers of classes and images are only interpreted if
+    the results are complete (`is_whole`).
     """
-    known, is_open = dataset(), warns and how == OPEN
+    truth, is_open = dataset(), warns and how == OPEN
     if is_open:
-        found = to_polars(found, "detections")
-    if names is not None or (is_open and "file_name" in found.columns):  # of files that number classes
+        results = to_polars(results, "detections")
+    if names is not None or (is_open and "file_name" in results.columns):  # files with class numbers
         from apframe.formats.class_names import with_known_classes
 
-        found = with_known_classes(found, names, known, may_count_from_1=is_open, is_whole=is_whole)
-    if how == OUTPUTS and known is not None:
-        from apframe.formats.by_name import tables_named  # as below: where names are ids
+        results = with_known_classes(results, names, truth, may_count_from_1=is_open, is_whole=is_whole)
+    if how == OUTPUTS and truth is not None:
+        from apframe.formats.by_name import tables_named  # only needed for names
 
-        join_by_name = tables_named(found, known, join_by_name)
-    if known is not None and known.merged is not None:
+        join_by_name = tables_named(results, truth, join_by_name)
+    if truth is not None and truth.merged is not None:
         from apframe.tables.category_map import map_ids
 
-        found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
-    are_named = known is not None and known.core("images").schema["image_id"] == pl.String
-    if known is not None and are_named and is_whole and "images" not in join_by_name:
+        results = map_ids("detections", to_polars(results, "detections"), truth.merged, by_name="categories" in join_by_name)
+    are_named = truth is not None and truth.core("images").schema["image_id"] == pl.String
+    if truth is not None and are_named and is_whole and "images" not in join_by_name:
         from apframe.formats.by_name import with_names_of_numbers
 
-        found = with_names_of_numbers(found, known)
+        results = with_names_of_numbers(results, truth)
     if join_by_name:
-        if known is None:
+        if truth is None:
             raise ParameterError("needs the data set that has these names", option="join_by_name")
         from apframe.formats.by_name import with_ids_by_name
 
-        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
-    if known is not None and known.left_out is not None:
+        results = with_ids_by_name(to_polars(results, "detections"), truth, join_by_name, are_outputs=how == OUTPUTS)
+    if truth is not None and truth.left_out is not None:
         from apframe.tables.parts import without_left_out
 
-        found = without_left_out(to_polars(found, "detections"), known.left_out)
-    images = None if known is None else known.core("images")
+        results = without_left_out(to_polars(results, "detections"), truth.left_out)
+    images = None if truth is None else truth.core("images")
     if any(boxes.values()):
-        return as_pixel_boxes("detections", found, images, **boxes)
+        return as_pixel_boxes("detections", results, images, **boxes)
     if is_open:
-        warn_of_boxes("detections", found, lambda: images)
-    return found
+        warn_of_boxes("detections", results, lambda: images)
+    return results

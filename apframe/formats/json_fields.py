@@ -1,4 +1,4 @@
-"""Fields of JSON objects as typed columns; errors say which objects are wrong, and where they are."""
+"""Fields of JSON objects as typed columns; errors name the objects and their places."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from apframe.wording import listed, plural
 
 _LARGEST = 2**63
 OF_SAMPLES = ("sample_token", "detection_name", "use_lidar")
-"""Keys of results that are of samples, or say which sensors were used: as kits for driving write them."""
+"""Keys of results of samples, or of the sensors that were used, as in kits for driving."""
 
 
 class Fields(Sieve):
-    """Objects of a JSON file, such as its detections, and the place of each, such as its frame.
+    """The objects of a JSON file, such as detections, and the place of each, such as its frame.
 
-    Objects that are wrong are refused, and null in the columns that are made of them; at once if `table` is empty.
+    Invalid objects are rejected, and null in the columns; if `table` is empty, an error is raised immediately.
 
     Attributes
     ----------
     table, path
-        what the objects become, and the file
+        the table that the objects belong to, and the file
     noun, unit
-        what an object is called, and what its place is: "detection" and "frame"; without a unit, objects have no places
+        the words for an object and its place, such as "detection" and "frame"; without a unit, objects have no places
     rows, places
         the objects, and the place of each
 
@@ -52,7 +52,7 @@ class Fields(Sieve):
             self.rows = [row if isinstance(row, dict) else {} for row in rows]
 
     def refuse_each(self, wrong: Sequence[bool], problem: str) -> None:
-        """Refuse the objects that are flagged: the error has their numbers, from 1, and the place of the first."""
+        """Reject the flagged objects: the error has their numbers, from 1, and the place of the first."""
         if any(wrong) and (broken := self.new(pl.Series(wrong))).any():
             numbers = row_numbers(broken)
             noun = self.noun if len(numbers) == 1 else plural(self.noun)
@@ -64,44 +64,44 @@ class Fields(Sieve):
             self.refuse_as(broken, error, problem)
 
     def names_of(self, broken: pl.Series) -> tuple[str, ...]:
-        """The numbers of the first few flagged objects."""
+        """Return the numbers of the first few flagged objects."""
         return tuple(f"{self.noun} {number}" for number in first_few(row_numbers(broken)))
 
     def number(self, name: str, *, optional: bool = False) -> pl.Series:
-        """A column of numbers; null where they are missing, if that is allowed."""
+        """Return a column of numbers; null for missing ones, if `optional`."""
         return pl.Series(name, self._sound(name, float, _is_number, "a number", optional=optional), dtype=pl.Float64)
 
     def whole(self, name: str) -> pl.Series:
-        """A column of whole numbers of at least 0."""
+        """Return a column of whole numbers from 0."""
         return pl.Series(name, self._sound(name, None, _is_whole, "a whole number"), dtype=pl.Int64)
 
     def numbers(self, name: str, n: int, *, optional: bool = False) -> list[pl.Series]:
-        """The n columns of lists of n numbers; null where the list is missing, if that is allowed."""
+        """Return n columns from lists of n numbers; null for missing lists, if `optional`."""
         values = [row.get(name) for row in self.rows]
-        given = [value for value in values if value is not None] if optional else values
-        are_lists = set(map(type, given)) <= {list} and set(map(len, given)) <= {n}
-        if not (are_lists and set(map(type, chain.from_iterable(given))) <= {float}):  # the usual case is seen at once
+        present = [value for value in values if value is not None] if optional else values
+        are_lists = set(map(type, present)) <= {list} and set(map(len, present)) <= {n}
+        if not (are_lists and set(map(type, chain.from_iterable(present))) <= {float}):  # a fast check for the usual case
             values = self._sound(name, None, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
         filled = [[None] * n if value is None else value for value in values]
         return [pl.Series(name, [value[place] for value in filled], dtype=pl.Float64) for place in range(n)]
 
     def text(self, name: str, *, optional: bool = False) -> pl.Series:
-        """A column of texts; null where they are missing, if that is allowed."""
+        """Return a column of texts; null for missing ones, if `optional`."""
         values = self._sound(name, str, lambda value: isinstance(value, str), "text", optional=optional)
         return pl.Series(name, values, dtype=pl.String)
 
     def objects(self, name: str) -> list[dict[str, Any]]:
-        """Objects, which are empty where they are missing."""
+        """Return a list of objects; missing ones are empty."""
         values = [row.get(name) or {} for row in self.rows]
         self.refuse_each([not isinstance(value, dict) for value in values], f"{name} is not an object")
         return [value if isinstance(value, dict) else {} for value in values]
 
     def enter(self, name: str) -> None:
-        """From here on read the objects that these have by a name."""
+        """Continue with the nested objects under a name."""
         self._read([row.get(name) for row in self.rows])
 
     def refuse_repeated(self, names: pl.Series, problem: str) -> None:
-        """An error at once where several objects have one name."""
+        """Raise an error immediately if several objects have the same name."""
         if (is_double := names.is_duplicated()).any():
             which = listed(names.filter(is_double).unique(maintain_order=True).to_list())
             raise FormatError(f"{problem} {which}", "merge them into one", path=self.path)
@@ -109,7 +109,7 @@ class Fields(Sieve):
     def _sound(
         self, name: str, usual: type | None, is_right: Callable[[Any], bool], what: str, *, optional: bool = False
     ) -> list[Any]:
-        """The values, None where they are not right, which is refused; all of the `usual` type are right, seen at once."""
+        """Return the values; invalid ones are rejected and None. Values that are all of the `usual` type need no checks."""
         values = [row.get(name) for row in self.rows]
         if usual is not None and set(map(type, values)) <= {usual, *([type(None)] if optional else [])}:
             return values

@@ -1,4 +1,4 @@
-"""What the files of a format look like, declared as data, so that no format is imported to recognise those of another."""
+"""The looks of the files of formats, declared as data, so that formats are recognised without importing them."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import NamedTuple
 from apframe.formats.path_contents import PathContents
 
 TEXT = "^[{\0"
-"""How text begins that is not JSON."""
+"""The beginning of text that is not JSON, for `Look.begins`."""
 NAME = r"(?!#( |$))\S+"
 """A field that is not a number, in `Look.line`."""
 JSON_WORDS = {"{": "a JSON object", "[": "a JSON list", "[{": "JSON", TEXT: "text that is not JSON", "<": "XML"}
 
 
 class Look(NamedTuple):
-    """One way in which a data set or results of a format look: all that is given here is true of what is seen.
+    """A possible look of a data set or results of a format: a path must meet all conditions that are given here.
 
-    Of a folder, `begins`, `keys`, `columns` and `line` are those of the first file that `names` or `endings` choose (for `line`
-    the first that is not blank).
+    For a folder, `begins`, `keys`, `columns` and `line` apply to the first file that `names` or `endings` select (for `line`,
+    the first file that is not blank).
 
     Attributes
     ----------
     kind
         "file" or "folder"
     endings
-        the name of the file, or of one in the folder, has one of them, in upper or lower case: ".txt"
+        extensions of the file, or of a file in the folder, in upper or lower case: ".txt"
     names, n_names, no_names
-        patterns of names in the folder, of which at least `n_names` are there, and others of which none is: "*_det_*.txt",
-        "labels/"
+        patterns of names in the folder, at least `n_names` of which must match; and patterns that must not match:
+        "*_det_*.txt", "labels/"
     begins
-        characters with one of which the content begins; with ^ before them, with none of which: "{", "^[{"
+        the possible first characters of the content or, after ^, the impossible ones: "{", "^[{"
     keys, any_keys, no_keys
-        names in quotes, near the beginning or the end: all of them, at least one, none that has a value other than null
+        names in quotes, near the beginning or the end: all must be there, at least one must, none may with a value but null
     columns
-        names in the header of a table, in upper or lower case, or of its columns
+        names of columns, or in the header of a table, in upper or lower case
     line
-        a regular expression for all of the first line, with # in the place of each number: NAME + "( #){4}"
+        a regular expression for the whole first line, with # in place of each number: NAME + "( #){4}"
     beside
-        of a folder, the content is that of the JSON file beside it that has its name
+        for a folder, the content is that of the JSON file beside it with the same name
     only_named
-        files like this are never recognised: the format has to be named
+        such files are never recognised: the format must be named
 
     >>> from pathlib import Path
     >>> seen = PathContents(Path("a.json"), "file", b'{"images": [], "license": ""}')
@@ -64,11 +64,11 @@ class Look(NamedTuple):
     only_named: bool = False
 
     def fits(self, seen: PathContents) -> bool:
-        """Whether nothing is lacking."""
+        """Return True if a path meets all conditions."""
         return next(self.lacks(seen), None) is None
 
     def near(self, seen: PathContents) -> str:
-        """What alone is lacking where some of the keys, columns or names are there; "" otherwise.
+        """Return the only unmet condition, if some of the keys, columns or names match; otherwise "".
 
         >>> from pathlib import Path
         >>> Look("file", keys=("images", "taxonomy")).near(PathContents(Path("a.json"), "file", b'{"images": []}'))
@@ -80,23 +80,23 @@ class Look(NamedTuple):
         return lacking[0] if len(lacking) == 1 and (has_some or (self.n_names > 1 and seen.of_names(*self.names))) else ""
 
     def lacks(self, seen: PathContents) -> Iterator[str]:
-        """What is declared here and not seen, or the other way round, in words."""
+        """Yield the unmet conditions, in words."""
         if seen.kind != self.kind or self.only_named:
             yield "its name" if self.only_named else f"a {self.kind}"
             return
-        chosen = self.names or tuple(f"*{ending}" for ending in self.endings)
+        patterns = self.names or tuple(f"*{ending}" for ending in self.endings)
         if self.kind == "file":
             if self.endings and not seen.path.name.lower().endswith(self.endings):
                 yield f"the ending {' or '.join(self.endings)}"
         else:
-            if chosen and len(seen.of_names(*chosen)) < self.n_names:
-                yield f"{self.n_names if self.n_names > 1 else 'one'} of {', '.join(chosen)}"
+            if patterns and len(seen.of_names(*patterns)) < self.n_names:
+                yield f"{self.n_names if self.n_names > 1 else 'one'} of {', '.join(patterns)}"
                 return
             if self.no_names and (others := seen.of_names(*self.no_names)):
                 yield f"no {others[0]}"
         if self.begins or self.keys or self.any_keys or self.no_keys or self.columns or self.line:
             own = seen.beside if self.beside else seen
-            files = filter(None, [own]) if self.beside or self.kind == "file" else seen.children(*chosen)
+            files = filter(None, [own]) if self.beside or self.kind == "file" else seen.children(*patterns)
             file = next((each for each in files if self.kind == "file" or each.lines or not self.line), None)
             yield from ["a file that can be read"] if file is None else self._lacks_in(file)
 
@@ -118,7 +118,7 @@ class Look(NamedTuple):
 
 
 def looks(*ways: Look) -> tuple[Look, ...]:
-    """The ways in which a data set or results of a format look; none for a format that has no such files.
+    """Return the possible looks of a data set or results of a format; none for a format without such files.
 
     >>> looks(Look("folder", names=("labels/",)))[0].kind
     'folder'

@@ -1,4 +1,4 @@
-"""LVIS's JSON: COCO's, with the categories that were looked for on each image, and how frequent each one is."""
+"""LVIS JSON: COCO JSON with the categories that were searched for on each image, and their frequencies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _FILE = r"([^/]+/[^/]+)$"
 
 
 class Lvis(Coco):
-    """LVIS's ground truth; its results are COCO's.
+    """Ground truth of LVIS; results are those of COCO.
 
-    Every image has the lists `neg_category_ids` and `not_exhaustive_category_ids`, every category a `frequency` r, c or f
-    (rare, common, frequent): lvis-api evaluates nothing without. Where images have no `file_name` it is the end of their
-    `coco_url`, as in `val2017/000000000139.jpg`. There are neither crowds nor keypoints. Such a file is one of COCO's too, so
-    this format has to be asked for by its name; `Coco` reads the same columns, and demands nothing.
+    Every image has the lists `neg_category_ids` and `not_exhaustive_category_ids`, and every category a `frequency` r, c or f
+    (rare, common, frequent), which lvis-api requires. Images without a `file_name` get the end of their `coco_url`, as in
+    `val2017/000000000139.jpg`. There are neither crowds nor keypoints. Such a file is also valid COCO JSON, so this format must
+    be chosen by name; `Coco` reads the same columns, but requires none of them.
 
     Source: the description of the annotations on the pages of LVIS; lvis-api 0.5.3.
     """
@@ -71,12 +71,12 @@ class Lvis(Coco):
 
 
 def _checked(path: Path, tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables of a file that COCO's reader takes, with names of files.
+    """Check the tables from COCO's reader, and add file names.
 
     Raises
     ------
     FormatError
-        images without the lists, or categories without a frequency, by their ids
+        images without the lists, or categories without a frequency; names the ids
     """
     images, categories = tables["images"], tables["categories"]
     for name in _LISTS:
@@ -97,6 +97,6 @@ def _is_without_frequency(categories: pl.DataFrame) -> pl.Series:
 
 
 def _end_of_url(images: pl.DataFrame) -> pl.Expr:
-    """The last folder and the file in `coco_url`; null where there is none."""
+    """Return the last folder and the file in `coco_url`; null without a URL."""
     is_there = images.schema.get("coco_url") == pl.String
     return pl.col("coco_url").str.extract(_FILE) if is_there else pl.lit(None, pl.String)

@@ -1,4 +1,4 @@
-"""Rows of images with lists of objects, as Hugging Face's `datasets` has them: as tables, and back."""
+"""Conversion between tables and rows of images with lists of objects, as in Hugging Face's `datasets`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.declarations import OTHERS
 
 METADATA = "huggingface"
-"""Where the names of classes stand in the schema of a table, and in the footer of a Parquet file."""
+"""The key of the names of classes in the schema of a table, and in the footer of a Parquet file."""
 OBJECTS = "objects"
-"""The column that is written."""
-# names of lists, as an object's fields are called there, and as they are called in rows of objects
+"""The column of objects in written files."""
+# canonical names of fields, and their possible names in lists and in rows of objects
 _FIELDS = {
     "bbox": ("bbox", "bboxes", "boxes", "box"),
     "category_id": ("category", "category_id", "category_ids", "categories", "label", "labels", "class", "classes", "class_id"),
@@ -36,23 +36,23 @@ _DTYPES = {pl.Boolean: "bool", pl.String: "string", pl.Int64: "int64", pl.Float6
 
 
 def find_objects(schema: Mapping[str, Any], *, scored: bool) -> str | None:
-    """The column that holds the objects of each image; "" where several columns of lists do, None where none does.
+    """Return the column with the objects of each image; "" for several columns of lists, None without objects.
 
-    Such a column is a struct of lists, or a list of structs, with boxes in it, and with scores only if they are `scored`: one
-    table may have both `ground_truth` and `predictions`.
+    Such a column is a struct of lists, or a list of structs, with boxes, and with scores only if `scored`: a table may have
+    both `ground_truth` and `predictions`.
 
     >>> find_objects({"image_id": pl.Int64, "objects": pl.Struct({"bbox": pl.List(pl.List(pl.Float64))})}, scored=False)
     'objects'
     """
-    found, columns = {}, dict[str, Any](schema) | {"": pl.Struct(dict(schema))}
+    candidates, columns = {}, dict[str, Any](schema) | {"": pl.Struct(dict(schema))}
     for name, dtype in columns.items():
         inner = dtype.inner if _is_list(dtype) else dtype
         if isinstance(inner, pl.Struct):
             fields: dict[str, Any] = {each.name: each.dtype for each in inner.fields}
             lists = fields if inner is not dtype else {key: each.inner for key, each in fields.items() if _is_list(each)}
             if any(key in lists and _is_box(lists[key], may_be_empty=bool(name)) for key in _FIELDS["bbox"]):
-                found[name] = any(key in lists for key in _FIELDS["score"])
-    return next((name for name, has_scores in found.items() if has_scores == scored), None)
+                candidates[name] = any(key in lists for key in _FIELDS["score"])
+    return next((name for name, has_scores in candidates.items() if has_scores == scored), None)
 
 
 def _is_list(dtype: Any) -> bool:
@@ -60,12 +60,12 @@ def _is_list(dtype: Any) -> bool:
 
 
 def _is_box(dtype: Any, *, may_be_empty: bool) -> bool:
-    """Whether a column of this type holds boxes; one without any value may be one of boxes too."""
+    """Return True if a column of this type may hold boxes, or, with `may_be_empty`, has no values."""
     return (_is_list(dtype) and (dtype.inner.is_numeric() or dtype.inner == pl.Null)) or (may_be_empty and dtype == pl.Null)
 
 
 def holds_columns(source: Any) -> bool:
-    """Whether something is a frame, a table, a dict of columns of images or objects, a list of such rows, or of Hugging Face.
+    """Return True for a frame, a table, a dict of columns of images or objects, a list of such rows, or Hugging Face data.
 
     >>> holds_columns(pl.DataFrame()), holds_columns({"image_id": [1]}), holds_columns({"images": []})
     (True, True, False)
@@ -79,7 +79,7 @@ def holds_columns(source: Any) -> bool:
 
 
 def _is_row(row: dict[Any, Any]) -> bool:
-    """Whether a dict is an image with lists of objects, or an object; not one as COCO's results have it."""
+    """Return True if a dict is an image with lists of objects, or an object, but not a result of COCO."""
     if {"image_id", "category_id"} <= row.keys():  # with a shape of COCO's, x and the others are attributes
         return set(BOX) <= row.keys() and not {"bbox", *(shape.json_field for shape in OTHERS)} & row.keys()
     if not holds_columns(row):
@@ -94,7 +94,7 @@ def _is_hugging_face(source: Any) -> bool:
 
 
 def has_objects(schema: Mapping[str, Any]) -> bool:
-    """Whether rows with these columns are images with lists of objects, scored or not.
+    """Return True if rows with these columns are images with lists of objects, with or without scores.
 
     >>> has_objects({"image_id": pl.Int64, "x": pl.Float64})
     False
@@ -103,36 +103,36 @@ def has_objects(schema: Mapping[str, Any]) -> bool:
 
 
 def frame_of_rows(table: str, source: Any) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Anything that holds columns as a frame, and what Hugging Face says of its features.
+    """Return a frame from anything that holds columns, and its features from Hugging Face's metadata.
 
     >>> frame_of_rows("images", pl.DataFrame({"image_id": [1]}))[1]
     {}
     """
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
-    if _is_hugging_face(source):  # whose images would be copied where its rows were chosen
+    if _is_hugging_face(source):  # selecting rows would copy its images
         names = [name for name, feature in source.features.items() if type(feature).__name__ not in ("Image", "Audio", "Video")]
         source = source.select_columns(names).with_format("arrow")[:]
     metadata = getattr(getattr(source, "schema", None), "metadata", None) or {}
-    said = metadata.get(METADATA.encode()) if isinstance(metadata, dict) else None
-    return to_polars(source, table), features_of(said)
+    content = metadata.get(METADATA.encode()) if isinstance(metadata, dict) else None
+    return to_polars(source, table), features_of(content)
 
 
-def features_of(said: bytes | str | None) -> dict[str, Any]:
-    """The features in the metadata of a table; none where they cannot be read.
+def features_of(content: bytes | str | None) -> dict[str, Any]:
+    """Return the features in the metadata of a table; empty if they cannot be read.
 
     >>> features_of('{"info": {"features": {"image_id": {"dtype": "int64", "_type": "Value"}}}}')
     {'image_id': {'dtype': 'int64', '_type': 'Value'}}
     """
     try:
-        features = json.loads(said or "{}")["info"]["features"]
+        features = json.loads(content or "{}")["info"]["features"]
     except (ValueError, RecursionError, KeyError, TypeError):
         return {}
     return features if isinstance(features, dict) else {}
 
 
 def find_results(schema: Mapping[str, Any], *, scored: bool = True) -> str | None:
-    """The column with the objects of results, as `find_objects` says it: those that are `scored`, or others if there are none.
+    """Return the column with the objects of results, see `find_objects`: with scores if `scored`, or else the other kind.
 
     >>> find_results({"image_id": pl.Int64, "objects": pl.Struct({"bbox": pl.List(pl.List(pl.Float64))})})
     'objects'
@@ -142,12 +142,12 @@ def find_results(schema: Mapping[str, Any], *, scored: bool = True) -> str | Non
 
 
 def has_ids(schema: Mapping[str, Any], column: str) -> bool:
-    """Whether the objects in a column that `find_objects` has found have a field that may be their ids.
+    """Return True if the objects in a column from `find_objects` have a field that may be their ids.
 
     >>> has_ids({"objects": pl.List(pl.Struct({"id": pl.Int64, "bbox": pl.List(pl.Float64)}))}, "objects")
     True
     """
-    if not column:  # lists beside each other, whose ids are those of images
+    if not column:  # several columns of lists, so that ids are those of images
         return False
     dtype = schema[column]
     inner = dtype.inner if _is_list(dtype) else dtype
@@ -155,7 +155,7 @@ def has_ids(schema: Mapping[str, Any], column: str) -> bool:
 
 
 def with_numbers(rows: pl.DataFrame, start: int) -> pl.DataFrame:
-    """Rows of images, those without an id called by their numbers, from `start`.
+    """Return rows of images with their numbers from `start` as ids, if they have no ids.
 
     >>> with_numbers(pl.DataFrame({"width": [640]}), 7).columns
     ['width', 'image_id']
@@ -166,14 +166,14 @@ def with_numbers(rows: pl.DataFrame, start: int) -> pl.DataFrame:
 
 
 def tables_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """The tables of a data set, of rows that `find_objects` knows; see `HuggingFace`.
+    """Return the tables of a data set from rows with objects, see `find_objects` and `HuggingFace`.
 
     >>> rows = pl.DataFrame({"image_id": [7, 8], "objects": [{"bbox": [[1, 2, 3, 4]], "category": ["cat"]}, None]})
     >>> {name: table.height for name, table in tables_of_rows(rows, {}).items()}
     {'images': 2, 'categories': 1, 'annotations': 1}
     """
-    images, annotations, called = _parted("annotations", frame, scored=False)
-    names = _class_names(features, called)
+    images, annotations, class_field = _parted("annotations", frame, scored=False)
+    names = _class_names(features, class_field)
     if "category_id" not in annotations.columns:
         categories = pl.DataFrame(schema={"category_id": pl.Int64})
     elif annotations["category_id"].dtype == pl.String:
@@ -186,31 +186,31 @@ def tables_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> dict[str
 
 
 def results_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> pl.DataFrame:
-    """Detections of the same; with `file_name` and the `name` of their class where these are known."""
-    images, found, called = _parted("detections", frame, scored=True)
+    """Return detections from such rows, with `file_name` and the `name` of the class if these are known."""
+    images, detections, class_field = _parted("detections", frame, scored=True)
     if "file_name" in images.columns:
         owners = images.select("image_id", "file_name").unique("image_id")
-        found = found.join(owners, on="image_id", how="left", maintain_order="left")
-    names = _class_names(features, called)
-    if names and "category_id" in found.columns and found["category_id"].dtype.is_integer():
-        known = pl.DataFrame({"category_id": range(len(names)), "name": names}).cast(
-            {"category_id": found["category_id"].dtype}
+        detections = detections.join(owners, on="image_id", how="left", maintain_order="left")
+    names = _class_names(features, class_field)
+    if names and "category_id" in detections.columns and detections["category_id"].dtype.is_integer():
+        classes = pl.DataFrame({"category_id": range(len(names)), "name": names}).cast(
+            {"category_id": detections["category_id"].dtype}
         )
-        found = found.join(known, on="category_id", how="left", maintain_order="left")
-    return found
+        detections = detections.join(classes, on="category_id", how="left", maintain_order="left")
+    return detections
 
 
 def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, str]]:
-    """The images, their objects, and where the class stood: the column of the objects, and its name in there."""
+    """Return the images, their objects, and the place of the class: the column of the objects, and its field."""
     column = find_results(frame.schema, scored=scored)
-    assert column is not None  # as the caller has seen
+    assert column is not None  # as the caller has checked
     is_list = bool(column) and isinstance(frame.schema[column], pl.List)
     if column:
         rest = frame.drop(column)
         lists = frame.select(column) if is_list else frame[column].struct.unnest()
     else:
-        known = {name for names in _FIELDS.values() for name in names}
-        lists = frame.select([name for name, dtype in frame.schema.items() if name in known and _is_list(dtype)])
+        field_names = {name for names in _FIELDS.values() for name in names}
+        lists = frame.select([name for name, dtype in frame.schema.items() if name in field_names and _is_list(dtype)])
         rest = frame.drop(lists.columns)
     images = _images(rest)
     lists = lists.select(values.arr.to_list() if isinstance(values.dtype, pl.Array) else values for values in lists)
@@ -222,7 +222,7 @@ def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFr
         if other.any():
             problem = f"{values.name} and {boxes} in {column or 'the row'} differ in length"
             raise RowError("images", problem, "image_id", images["image_id"].filter(other), "correct these rows")
-    # no list is copied: without empty ones, what they hold lies in one piece
+    # no list is copied: without empty ones, their items are contiguous
     objects = pl.DataFrame([values.explode(empty_as_null=False, keep_nulls=False) for values in lists])
     if is_list:
         objects = objects[column].struct.unnest()
@@ -235,7 +235,7 @@ def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFr
 
 
 def _renamed(table: str, objects: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
-    """The objects, their lists called as columns of rows; and what each of these was called."""
+    """Return the objects with canonical names, and the old names of their columns."""
     renamed = {}
     for ours, names in _FIELDS.items():
         there = [name for name in names if name in objects.columns]
@@ -249,7 +249,7 @@ def _renamed(table: str, objects: pl.DataFrame) -> tuple[pl.DataFrame, dict[str,
 
 
 def _images(rest: pl.DataFrame) -> pl.DataFrame:
-    """The images: ids, sizes, files and attributes, without pixels. A row without an id is called by its number, from 0."""
+    """Return the images: ids, sizes, files and attributes, without pixels. Without ids, rows are numbered from 0."""
     rest = rest.rename({name: ours for name, ours in _OF_IMAGES.items() if name in rest.columns and ours not in rest.columns})
     for name, dtype in rest.schema.items():
         if isinstance(dtype, pl.Struct) and {"path"} <= {each.name for each in dtype.fields} <= {"bytes", "path"}:  # an image
@@ -264,18 +264,18 @@ def _images(rest: pl.DataFrame) -> pl.DataFrame:
     return rest
 
 
-def _class_names(features: Mapping[str, Any], called: tuple[str, str]) -> list[str]:
-    """The names of classes that features say for a column of objects and the class in there; none if they say none."""
-    column, field = called
+def _class_names(features: Mapping[str, Any], class_field: tuple[str, str]) -> list[str]:
+    """Return the names of classes from the features, for a column of objects and its field of classes; [] without any."""
+    column, field = class_field
     of_objects = features.get(column, features)
-    found = dict(_labels("", of_objects))
-    names: list[str] = found.get(field, [])
+    labels = dict(_labels("", of_objects))
+    names: list[str] = labels.get(field, [])
     return names
 
 
 def _labels(field: str, feature: Any) -> Iterator[tuple[str, list[str]]]:
-    """Every field in a feature that is a label, and its names."""
-    if isinstance(feature, list):  # an earlier spelling of a feature that is a list
+    """Yield every field in a feature that is a label, and its names."""
+    if isinstance(feature, list):  # an earlier notation for lists
         for each in feature:
             yield from _labels(field, each)
     elif isinstance(feature, dict):
@@ -285,28 +285,28 @@ def _labels(field: str, feature: Any) -> Iterator[tuple[str, list[str]]]:
             yield from _labels(field if name == "feature" else name, each)
 
 
-TAKEN = {
+RESERVED = {
     "images": ("width", "height", OBJECTS),
     "annotations": ("id", "category", "bbox"),
     "detections": ("id", "category", "bbox"),
 }
-"""Names that attributes cannot have in these rows."""
+"""Names that attributes cannot have in these rows, because they are reserved."""
 
 
 def rows_of_images(images: pl.DataFrame, table: str, objects: pl.DataFrame) -> pl.DataFrame:
-    """The way back: a row for each image, its objects in the column `objects`, a struct of lists.
+    """Return a row for each image, with its objects in the column `objects`, a struct of lists; reverses `tables_of_rows`.
 
     >>> found = {"image_id": [7], "category_id": [0], "score": [0.5], "x": [1], "y": [2], "width": [3], "height": [4]}
     >>> rows_of_images(pl.DataFrame({"image_id": [7, 8]}), "detections", pl.DataFrame(found))["objects"].to_list()[1]
     {'category': [], 'score': [], 'bbox': []}
     """
     names = {f"{table[:-1]}_id": "id", "category_id": "category"}
-    objects = objects.drop(TAKEN[table], strict=False).with_columns(bbox=pl.concat_list(BOX)).drop(BOX)
+    objects = objects.drop(RESERVED[table], strict=False).with_columns(bbox=pl.concat_list(BOX)).drop(BOX)
     objects = objects.rename({name: names[name] for name in names if name in objects.columns})
     fields = [name for name in objects.columns if name != "image_id"]
     lists = objects.group_by("image_id", maintain_order=True).agg(exact(name) for name in fields)
     lists = images.select("image_id").join(lists, on="image_id", how="left", maintain_order="left")
-    rows = images.drop(TAKEN["images"], strict=False).with_columns(
+    rows = images.drop(RESERVED["images"], strict=False).with_columns(
         lists.select(pl.struct(exact(name).fill_null([]) for name in fields).alias(OBJECTS)).to_series()
     )
     sizes = {ours: name for name, ours in _OF_IMAGES.items() if ours in SIZE and ours in rows.columns}

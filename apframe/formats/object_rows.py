@@ -1,4 +1,4 @@
-"""Tables with a row for each object as others write them: how their columns are called, and the data set that they make."""
+"""Tables of other tools with a row for each object: names of columns, and conversion to a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import first_line
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
-_CALLED: dict[str, tuple[str, ...]] = {
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "image_id": ("image_id", "img_id"),
     "file_name": ("file_name", "filename", "image_name", "image_file", "image_path", "path", "image", "img", "file"),
     "category_id": ("category_id", "class_id", "label_id", "cls", *_CLASSES),
@@ -26,15 +26,13 @@ _CALLED: dict[str, tuple[str, ...]] = {
     "bbox": ("bbox", "box"),
     "image_width": ("image_width", "img_width", "width"),
     "image_height": ("image_height", "img_height", "height"),
-}  # what the columns are called here, and elsewhere; each column is taken once, in this order
+}  # canonical names and names in other tools; each column is used once, in this order
 
 
 def is_of_objects(names: Sequence[str], *, scored: bool | None = None) -> bool:
-    """Whether columns of these names are those of objects: an image, a class, a box, and a score only if they are scored.
+    """Return True if columns with these names describe objects: an image, a class, a box, and a score only if `scored`.
 
-    They may have a score or not if `scored` is None.
-
-    Cuboids may be in the place of boxes.
+    If `scored` is None, a score is optional. Boxes may be cuboids.
 
     >>> is_of_objects(["filename", "class", "xmin", "ymin", "xmax", "ymax"], scored=False)
     True
@@ -47,11 +45,11 @@ def is_of_objects(names: Sequence[str], *, scored: bool | None = None) -> bool:
 
 
 def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Objects with the names that apframe has for columns, but for those of a box.
+    """Return objects with canonical names of columns, except those of a box.
 
-    Upper and lower case are the same. The columns of a box are left to `apframe.tables.box_formats.as_xywh`; `width` and
-    `height` are those of the image where the box has others. Images without an `image_id` are called as their file, without
-    folders and ending where that tells all of them apart.
+    Names are case-insensitive. The columns of a box are left to `apframe.tables.box_formats.as_xywh`; `width` and `height` are
+    those of the image if the box has other columns. Images without an `image_id` get their file name as id, without folders and
+    extension if these ids are still unique.
 
     >>> rows = {"filename": ["a.jpg"], "class": ["cat"], "xmin": [1], "ymin": [2], "xmax": [4], "ymax": [6]}
     >>> with_canonical_names("annotations", pl.DataFrame(rows)).row(0, named=True)
@@ -69,7 +67,7 @@ def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_detections(frame: pl.DataFrame) -> pl.DataFrame:
-    """Detections with canonical names, if an image, a class and a score are there, but not under apframe's names.
+    """Return detections with canonical names, if an image, a class and a score exist under other names.
 
     >>> rows = {"filename": ["a.jpg"], "class": ["cat"], "conf": [0.5], "bbox": [[1, 2, 3, 4]]}
     >>> as_detections(pl.DataFrame(rows)).columns
@@ -82,7 +80,7 @@ def as_detections(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_decoded_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame, boxes that are text, "[x, y, width, height]", as lists."""
+    """Convert boxes that are text, "[x, y, width, height]", to lists."""
     if frame["bbox"].dtype != pl.String:
         return frame
     try:
@@ -96,7 +94,7 @@ def _renamed(names: Sequence[str], box: Sequence[str] | None) -> dict[str, str]:
     """Return canonical names for columns other than the box, each used once."""
     free = {name.strip().lower(): name for name in names if name not in (box or ())}
     renamed = {}
-    for ours, theirs in _CALLED.items():
+    for ours, theirs in _OTHER_NAMES.items():
         there = next((name for name in theirs if name in free), None)
         if there is not None:
             renamed[free.pop(there)] = ours
@@ -104,7 +102,7 @@ def _renamed(names: Sequence[str], box: Sequence[str] | None) -> dict[str, str]:
 
 
 def numbers_among(names: Sequence[str]) -> list[str]:
-    """The columns of these names that must be numbers: the sides or edges of boxes, scores, the sizes of images.
+    """Return the names of columns that must be numbers: sides or edges of boxes, scores, sizes of images.
 
     >>> numbers_among(["img", "label", "conf", "left", "top", "right", "bottom"])
     ['left', 'top', 'right', 'bottom', 'conf']
@@ -115,7 +113,7 @@ def numbers_among(names: Sequence[str]) -> list[str]:
 
 
 def tables_of_objects(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The data set whose objects these rows are: images and categories are those that occur; a row may be an image alone.
+    """Return the tables of a data set from rows of objects: images and categories that occur; a row may be an image alone.
 
     >>> rows = {"image_id": [7, 8], "class": ["cat", None], "x": [1, None], "y": [2, None], "w": [3, None], "h": [4, None]}
     >>> {name: table.rows() for name, table in tables_of_objects(pl.DataFrame(rows)).items()}
@@ -125,16 +123,16 @@ def tables_of_objects(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
     of_images = [name for name in ("image_id", "file_name", *SIZE) if name in frame.columns]
     images = frame.select(of_images).drop_nulls("image_id").unique("image_id", maintain_order=True)
     annotations = with_objects_alone(frame).drop([name for name in of_images if name != "image_id"])
-    known = annotations.drop_nulls("category_id")
-    if "name" in known.columns:
-        categories = known.select("category_id", pl.col("name").cast(pl.String)).unique("category_id").sort("category_id")
-    elif known["category_id"].dtype.is_numeric():
-        categories = known.select(pl.col("category_id").unique().sort())
+    labelled = annotations.drop_nulls("category_id")
+    if "name" in labelled.columns:
+        categories = labelled.select("category_id", pl.col("name").cast(pl.String)).unique("category_id").sort("category_id")
+    elif labelled["category_id"].dtype.is_numeric():
+        categories = labelled.select(pl.col("category_id").unique().sort())
     else:
-        categories = categories_of(known)
+        categories = categories_of(labelled)
     return {"images": images, "categories": categories, "annotations": annotations.drop("name", strict=False)}
 
 
 def with_objects_alone(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are not an image alone, without a class and a box."""
+    """Return the rows with objects, without rows of an image alone, which have no class and no box."""
     return frame.filter(~pl.all_horizontal(pl.col("category_id", *(columns_of_boxes(frame.columns) or ())).is_null()))

@@ -1,4 +1,4 @@
-"""What detectors and other libraries return, as it is: recognized in memory by what it has, and read as detections."""
+"""Outputs of detectors and other libraries in memory: recognized by their attributes, and read as detections."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _HAVE_NO_IDS = {"torchvision": "an output of torchvision's detectors", "supervis
 
 @dataclass(frozen=True)
 class Outputs:
-    """Detections that were no table.
+    """Detections that were not a table.
 
     Attributes
     ----------
     table
-        the canonical columns
+        the detections, with canonical columns
     how
-        whether it is said how their boxes are written, OPEN; or they are what a library returns, OUTPUTS
+        OPEN if the format of boxes is unknown, or OUTPUTS for results of a library
     images
-        `image_id` of all their images, also those without detections, and `file_name` of ultralytics' results; of arrays None
+        `image_id` of all images, with or without detections, and `file_name` for ultralytics' results; None for arrays
     """
 
     table: pl.DataFrame
@@ -39,22 +39,22 @@ class Outputs:
 
 
 def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -> Any:
-    """Outputs of torchvision, ultralytics and supervision, and arrays of seven columns, as `Outputs`; all else as it is.
+    """Return outputs of torchvision, ultralytics and supervision, and arrays of seven columns, as `Outputs`; others unchanged.
 
     Parameters
     ----------
     source
         outputs in a list, by image id, or alone: see `apframe.from_torchvision`, `from_ultralytics`, `from_supervision`; an
-        array as `apframe.adapters.arrays.tabulate_rows` takes it; an iterator over outputs or rows
+        array as `apframe.adapters.arrays.tabulate_rows` accepts it; an iterator over outputs or rows
     image_ids
-        of outputs in a list, by default the `image_id` in each; not of tables, arrays and rows, which have ids
+        the image ids of outputs in a list, by default the `image_id` in each; not for tables, arrays and rows, which have ids
     iou_type
-        what is compared: of torchvision's outputs that alone is taken, as its own evaluation does
+        the compared shape: for torchvision's outputs only this shape is read, as in its own evaluation
 
     Raises
     ------
     ColumnError
-        outputs in a list that do not say their images, or rows that are lists of numbers
+        outputs in a list do not name their images, or rows are lists of numbers
     RowError, ParameterError
         see the readers
 
@@ -63,7 +63,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     >>> recognize([{"image_id": 42}])
     [{'image_id': 42}]
     """
-    is_stream = hasattr(source, "read") or hasattr(source, "__arrow_c_stream__")  # of a file, or of a table
+    is_stream = hasattr(source, "read") or hasattr(source, "__arrow_c_stream__")  # a file or a table
     if isinstance(source, tuple) or (isinstance(source, Iterator) and not is_stream):
         source = list(source)  # ultralytics returns an iterator with stream=True
     own_ids = _ids_in(source)
@@ -77,7 +77,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     image_ids = own_ids if image_ids is None else image_ids
     library = _library_of(source)
     if library is None and image_ids is not None and not _are_rows(source):
-        library = "torchvision"  # whose reader says what it is not
+        library = "torchvision"  # its reader explains the error
     if library is None:
         return source
     if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
@@ -87,7 +87,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
 
 
 def _library_of(source: Any) -> str | None:
-    """The library whose outputs these look like, by the first of them."""
+    """Return the library whose outputs these look like, judging by the first one."""
     items = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else [source]
     first = next(iter(items), None)
     if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys():
@@ -102,7 +102,7 @@ def _library_of(source: Any) -> str | None:
 
 
 def _ids_in(source: Any) -> list[Any] | None:
-    """The ids in torchvision's outputs, which hold arrays; None if there are none. Lists may be boxes in any format."""
+    """Return the ids in torchvision's outputs, which have arrays; None without ids. Lists may be boxes in any format."""
     first = source[0] if isinstance(source, list) and source else None
     names = {"image_id", "boxes", "labels", "scores"}
     if not (isinstance(first, dict) and names <= first.keys()) or isinstance(first["boxes"], list):
@@ -111,16 +111,16 @@ def _ids_in(source: Any) -> list[Any] | None:
 
 
 def _are_rows(source: Any) -> bool:
-    """Whether this is an empty list or dict, or a list of rows with ids."""
+    """Return True for an empty list or dict, or a list of rows with ids."""
     if isinstance(source, (list, dict)) and not source:
         return True
     return isinstance(source, list) and isinstance(source[0], Mapping) and "image_id" in source[0]
 
 
 def _refuse_numbers(source: Any) -> None:
-    """An error where rows are not dicts, but lists or arrays of numbers."""
+    """Raise an error if rows are not dicts, but lists or arrays of numbers."""
     first = source[0] if isinstance(source, list) and source else None
-    is_array = getattr(first, "ndim", 0) == 1 and not hasattr(first, "keys")  # which a Series of pandas has
+    is_array = getattr(first, "ndim", 0) == 1 and not hasattr(first, "keys")  # unlike a Series of pandas
     if is_array or (isinstance(first, (list, tuple)) and first and isinstance(first[0], Real)):
         from apframe.adapters.arrays import OF_ROWS
 

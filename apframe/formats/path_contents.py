@@ -1,4 +1,4 @@
-"""What is seen at a path, as one value: a file or a folder is opened once, and every format looks at this alone."""
+"""The visible contents of a path, as one value: a file or a folder is opened once, and all formats use this value."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from apframe.tables.column_sources import from_arrow_stream
 _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jsonl",)
 _IPC_FILE = b"ARROW1"
 UNREADABLE = (OSError, ValueError, NotImplementedError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What readers of damaged files raise, those of Polars and of pyarrow; a damaged length asks for too much memory."""
+"""The errors that Polars and pyarrow raise for damaged files; a damaged length may require too much memory."""
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
 _MOST_KEYS = 8
-_IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
-_MOST_FOLDERS = 50  # in a folder, of which one may be meant
-_MOST_INSIDE = 64  # of the files in a folder, what is seen is kept
+_IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # names of columns that messages show
+_MOST_FOLDERS = 50  # subfolders that are searched for the ground truth
+_MOST_INSIDE = 64  # files of a folder whose contents are kept
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number.
+    """Return True if a field is a number.
 
     >>> is_number("-.5e3"), is_number("person")
     (True, False)
@@ -40,24 +40,24 @@ def is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return "_" not in text  # which Python takes for a separator of digits
+    return "_" not in text  # a separator of digits in Python
 
 
 @dataclass(frozen=True)
 class PathContents:
-    """What is seen at a path. What follows from it is found when it is asked for, and once.
+    """The visible contents of a path. Derived values are computed once, when they are first used.
 
     Attributes
     ----------
     path, kind
-        which path, and whether a "file" (a pipe too) or a "folder" is there
+        the path, and whether it is a "file" (or a pipe) or a "folder"
     head, tail
-        of a file, the first 64 kB, unpacked, without a byte order mark, and as many last bytes as they are in the file; nothing
-        where it cannot be read
+        the first 64 kB of a file, unpacked, without a byte order mark; and as many last bytes, not unpacked; empty if the file
+        cannot be read
     is_packed
         whether the file is gzip
     names
-        what is in a folder, sorted, where names of folders end with a slash; hidden names are left out
+        the sorted names in a folder, where names of folders end with a slash; hidden names are left out
     """
 
     path: Path
@@ -73,14 +73,14 @@ class PathContents:
 
     @cached_property
     def begins(self) -> str:
-        r"""The first character that is not blank; \0 of what is no text, none of a folder."""
+        r"""The first character that is not blank; \0 if the file is not text, "" for a folder."""
         if b"\0" in self.head:
             return "\0"
         return self.head.lstrip()[:1].decode("latin-1")
 
     @property
     def is_json(self) -> bool:
-        """Whether a file is JSON, by its name or how it begins."""
+        """True if a file is JSON, by its name or its beginning."""
         return self.kind == "file" and (".json" in self.path.name or self.begins in ("{", "["))
 
     @cached_property
@@ -90,19 +90,19 @@ class PathContents:
 
     @property
     def fields(self) -> list[str]:
-        """The fields of the first line, parted by blanks."""
+        """The fields of the first line, separated by blanks."""
         return self.lines[0].split() if self.lines else []
 
     @cached_property
     def line(self) -> str:
-        """The first line with single blanks between its fields, and # in the place of each number: "cat # # # #"."""
+        """The first line with single blanks between its fields, and # in place of each number: "cat # # # #"."""
         return " ".join("#" if is_number(each) else each for each in self.fields)
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
-        """The columns and dtypes of Parquet, Arrow and JSON lines, by the ending; the header of other text, all of them text.
+        """The columns and dtypes of Parquet, Arrow and JSON lines, by extension; for other text, the header with text columns.
 
-        None of JSON, and where they cannot be read: whoever reads the file says what is wrong.
+        Empty for JSON, and if the columns cannot be read: the reader of the file then raises the error.
         """
         ending = self.path.suffix.lower()
         if self.kind == "folder" or ending not in (*_PARQUET, *_ARROW, *_LINES):
@@ -120,7 +120,7 @@ class PathContents:
             return {}
 
     def _header(self) -> list[str]:
-        if self.begins in ("[", "{", "\0"):  # JSON, whose first line may be all of it, or no text
+        if self.begins in ("[", "{", "\0"):  # JSON, which may be one line, or not text
             return []
         return [name.strip(' \r"') for name in self._first.split(self.separator)]
 
@@ -130,50 +130,50 @@ class PathContents:
 
     @property
     def separator(self) -> str:
-        """The comma, semicolon or tab that the first line has most of."""
+        """The separator that occurs most often in the first line: comma, semicolon or tab."""
         return max(",", ";", "\t", key=self._first.count)
 
     def has_key(self, name: str) -> bool:
-        """Whether a name stands in quotes in the head or the tail, as the keys of JSON do."""
+        """Return True if the head or the tail contains a name in quotes, like the keys of JSON."""
         quoted = f'"{name}"'.encode()
         return quoted in self.head or quoted in self.tail
 
     def has_value(self, name: str) -> bool:
-        """Tell whether a name stands in quotes where `has_key` looks, other than as a key of null.
+        """Return True if the head or the tail contains a name in quotes, other than as a key of null.
 
         >>> PathContents(Path("a.json"), "file", b'{"score": null}').has_value("score")
         False
         """
-        found = re.compile(b'"%s"(?!\\s*:\\s*null)' % re.escape(name.encode())).search
-        return found(self.head) is not None or found(self.tail) is not None
+        search = re.compile(b'"%s"(?!\\s*:\\s*null)' % re.escape(name.encode())).search
+        return search(self.head) is not None or search(self.tail) is not None
 
     @property
     def content(self) -> bytes:
-        """All of a file, unpacked, which is not kept. A large file is opened again for it."""
+        """The whole content of a file, unpacked, which is not kept. A large file is opened again."""
         return read_unpacked(self.path)
 
     @property
     def keys(self) -> list[str]:
-        """The keys of a JSON object, or of the objects in a list, that stand in the head, for messages; at most eight.
+        """The keys of a JSON object, or of the objects in a list, in the head, for messages; at most eight.
 
         >>> PathContents(Path("a.json"), "file", b'[{"a": {"b": 1}, "c": "d"}, {"a": 2}]').keys
         ['a', 'c']
         """
-        found, depth, level = dict[str, None](), 0, 2 if self.begins == "[" else 1
+        names, depth, level = dict[str, None](), 0, 2 if self.begins == "[" else 1
         for token in _TOKEN.finditer(self.head):
             if token[0] in (b"{", b"["):
                 depth += 1
             elif token[0] in (b"}", b"]"):
                 depth -= 1
             elif token[2] is not None and depth == level:
-                found[token[1].decode(errors="replace")] = None
-            if len(found) == _MOST_KEYS:
+                names[token[1].decode(errors="replace")] = None
+            if len(names) == _MOST_KEYS:
                 break
-        return [*found]
+        return [*names]
 
     @property
     def words(self) -> str:
-        """What is seen, in words.
+        """A description of the contents.
 
         >>> PathContents(Path("a.json"), "file", b'{"a": 1, "b": 2}').words, PathContents(Path("a"), "file", b"hello").words
         ('JSON with keys a, b', "text that begins with 'hello'")
@@ -184,17 +184,17 @@ class PathContents:
         if self.begins in ("{", "["):
             return f"JSON with keys {', '.join(self.keys)}" if self.keys else "JSON without keys"
         columns = [name for name in self.columns if _IS_NAME.fullmatch(name)]
-        if 1 < len(columns) == len(self.columns):  # else it is prose
+        if 1 < len(columns) == len(self.columns):  # otherwise it is prose
             return f"a table with columns {', '.join(columns[:_MOST_KEYS])}"
         return f"text that begins with {self.lines[0][:40]!r}" if self.lines and self.begins != "\0" else "no text"
 
     def of_names(self, *patterns: str) -> list[str]:
-        """The names in a folder that have one of these patterns (`*`, `?`, `[]`), in upper or lower case.
+        """Return the names in a folder that match one of these patterns (`*`, `?`, `[]`), in upper or lower case.
 
         Raises
         ------
         FormatError
-            such a name is that of a pipe, a device or a socket, or not UTF-8, so that it can be no id
+            such a name belongs to a pipe, a device or a socket, or is not UTF-8 and cannot be an id
         """
         if patterns not in self._found:
             matches = re.compile("|".join(translate(pattern.lower()) for pattern in patterns)).match
@@ -207,7 +207,7 @@ class PathContents:
         return self._found[patterns]
 
     def files(self, *endings: str) -> list[Path]:
-        """The files of a folder with one of these endings, as `files_in` gives them; none of a file."""
+        """Return the files of a folder with one of these extensions, like `files_in`; none for a file."""
         return [self.path / name for name in self.of_names(*(f"*{ending}" for ending in endings))]
 
     @property
@@ -216,7 +216,7 @@ class PathContents:
         return [inside for name in self.names if name.endswith("/") and (inside := self.child(name[:-1])) is not None]
 
     def child(self, name: str) -> PathContents | None:
-        """What is in a folder under this name; None where there is nothing, or a folder that cannot be read."""
+        """Return the contents of an entry of a folder; None if it does not exist, or is a folder that cannot be read."""
         if name not in self._inside and (name in self.names or f"{name}/" in self.names):
             if f"{name}/" in self.names:
                 try:
@@ -231,43 +231,43 @@ class PathContents:
         return self._inside.get(name)
 
     def children(self, *patterns: str) -> Iterator[PathContents]:
-        """What is seen of the files in a folder whose names have one of these patterns, one after the other."""
+        """Yield the contents of the files in a folder whose names match one of these patterns."""
         for name in self.of_names(*patterns):
             if not name.endswith("/") and (inside := self.child(name)) is not None:
                 yield inside
 
     @property
     def beside(self) -> PathContents | None:
-        """The JSON file beside a folder that has its name; None where there is none."""
+        """The JSON file beside a folder with the same name; None without one."""
         path = self.path.absolute().with_name(f"{self.path.absolute().name}.json")
         if self.kind == "folder" and ".json" not in self._inside and kind_at(path) == "file":
             self._inside[".json"] = _file(path)
         return self._inside.get(".json")
 
     def place(self, fits: Callable[[PathContents], bool], split: Any = None) -> PathContents:
-        """Find the ground truth to read: this if it fits, else the folder of the split inside, else the only folder that fits.
+        """Find the ground truth to read: this path if it fits, or the subfolder of the split, or the only subfolder that fits.
 
-        Folders inside are not searched if there are files beside them or if there are many: they may hold something else.
+        Subfolders are not searched if there are files beside them or if there are many: they may hold something else.
         """
         if self.kind == "file" or fits(self):
             return self
         if split is not None and (inside := self.child(str(split))) is not None:
             return inside.place(fits)
         has_files = any(Path(name).suffix and not name.endswith("/") for name in self.names)
-        found = [] if has_files or len(self.names) > _MOST_FOLDERS else [*filter(fits, self.folders)]
-        return found[0] if len(found) == 1 else self
+        candidates = [] if has_files or len(self.names) > _MOST_FOLDERS else [*filter(fits, self.folders)]
+        return candidates[0] if len(candidates) == 1 else self
 
     def deep(self, ending: str) -> Iterator[PathContents]:
-        """The files with an ending in a folder and in those inside, no links to folders followed; see `files_in`."""
+        """Yield the files with an extension in a folder and its subfolders, not following links to folders; see `files_in`."""
         for folder in self._all_folders():
             yield from folder.children(f"*{ending}")
 
     def has_deep(self, ending: str) -> bool:
-        """Whether there is such a file as `deep` gives, none of which is opened."""
+        """Return True if `deep` would yield a file, without opening any."""
         return any(folder.files(ending) for folder in self._all_folders())
 
     def _all_folders(self) -> Iterator[PathContents]:
-        """This folder, and all inside, no links followed; each before what is in it."""
+        """Yield this folder and all subfolders, without following links; each folder before its contents."""
         waiting = [self]
         while waiting:
             yield (folder := waiting.pop())
@@ -276,12 +276,12 @@ class PathContents:
 
 
 def see(path: Path) -> PathContents:
-    """What is seen at a path where a file, a pipe or a folder is; inside `reading_once` one value for all who ask.
+    """Return the contents of a file, a pipe or a folder; within `reading_once`, the same value for all calls.
 
     Raises
     ------
     FormatError
-        the folder cannot be read; a device or a socket
+        the folder cannot be read; or the path is a device or a socket
 
     >>> see(Path("README.md")).begins, "apframe/" in see(Path()).names
     ('#', True)
@@ -297,8 +297,8 @@ def see(path: Path) -> PathContents:
 
 
 def open_ipc(file: BinaryIO) -> Any:
-    """The reader of an open file or stream of Arrow IPC."""
-    import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+    """Return the reader of an open file or stream of Arrow IPC."""
+    import pyarrow as pa  # slow to import, but it checks its input: damaged files make Polars panic or abort
 
     is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
     file.seek(0)
@@ -309,7 +309,7 @@ def _file(path: Path) -> PathContents:
     held = holding(path)
     if held is not None and not held.has(path):
         try:
-            held.open(path).close()  # a file of a folder that is read once, of which this one is kept
+            held.open(path).close()  # keeps this file of a folder that is read once
         except OSError:
             return PathContents(path, "file")
     return PathContents(path, "file", *read_ends(path))
@@ -330,9 +330,9 @@ def _folder(path: Path) -> PathContents:
     return PathContents(path, "folder", names=tuple(sorted(names)), _links=frozenset(links), _odd=frozenset(odd))
 
 
-def _is(asked: Any) -> bool:
-    """Whether an entry is a folder, or a file; a link that cannot be followed is neither."""
+def _is(check: Any) -> bool:
+    """Return the result of a check for a folder or a file; a link that cannot be followed is neither."""
     try:
-        return bool(asked())
+        return bool(check())
     except OSError:
         return False

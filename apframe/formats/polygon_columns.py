@@ -1,4 +1,4 @@
-"""Shapes that people draw with annotation tools: polygons as columns, and a warning of those that are no objects here."""
+"""Shapes drawn with annotation tools: polygons as columns, and a warning about unsupported shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLYGONS = pl.List(pl.List(pl.Float64))
 
 
 def warn_left_out(path: Path, counts: Mapping[str, int]) -> None:
-    """One warning of all that was left out, by kind; none where nothing was."""
+    """Warn of all shapes that were left out, by kind, if there are any."""
     if counts:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(counts.items()))
         message = f"{path}: left out shapes that are not boxes, polygons or masks: {kinds}"
@@ -34,12 +34,12 @@ def number_type(dtype: Any) -> Any:
 
 
 def single_polygons(table: str, frame: pl.DataFrame) -> pl.Series:
-    """Of each row whose `mask` is one polygon of three or more points: x and y of its points in turn; else null.
+    """Return x and y of the points in turn, for rows whose `mask` is one polygon of three or more points; else null.
 
     Raises
     ------
     ColumnError
-        masks that begin like polygons and are none
+        masks begin like polygons but are not
 
     >>> masks = ["[[0, 0, 2, 0, 2, 2]]", "[[0, 0, 2, 0, 2, 2], [5, 5, 6, 5, 6, 6]]", '{"size": [1, 1], "counts": [1]}']
     >>> single_polygons("annotations", pl.DataFrame({"mask": masks})).to_list()
@@ -66,7 +66,7 @@ def single_polygons(table: str, frame: pl.DataFrame) -> pl.Series:
 
 
 def as_masks(points: pl.Series) -> pl.Series:
-    """Polygons, each a list of x and y in turn, as the text that COCO's JSON has for them.
+    """Return polygons, given as lists of x and y in turn, as text in COCO's JSON format.
 
     >>> as_masks(pl.Series([[0.0, 0.0, 2.5, 0.0, 2.0, 2.0], None])).to_list()
     ['[[0.0,0.0,2.5,0.0,2.0,2.0]]', None]
@@ -76,9 +76,9 @@ def as_masks(points: pl.Series) -> pl.Series:
 
 
 def polygon_extents(points: pl.Series) -> pl.DataFrame:
-    """The upright rectangle around each polygon, x, y, width, height, and its own `area`; null where null.
+    """Return x, y, width, height of the upright rectangle around each polygon, and the polygon's `area`; null for null.
 
-    The area is that of the shoelace formula.
+    The area is computed by the shoelace formula.
 
     >>> polygon_extents(pl.Series([[1.0, 0.0, 5.0, 0.0, 1.0, 3.0], None])).rows()
     [(1.0, 0.0, 4.0, 3.0, 6.0), (None, None, None, None, None)]
@@ -90,7 +90,10 @@ def polygon_extents(points: pl.Series) -> pl.DataFrame:
         .explode("x", "y")
     )
     x, y = pl.col("x"), pl.col("y")
-    right, down = x - x.first(), y - y.first()  # from the first corner, so that far shapes lose no digits; the last leads there
+    right, down = (
+        x - x.first(),
+        y - y.first(),
+    )  # relative to the first corner, so that far shapes lose no digits; the last side leads there
     crossed = right * down.shift(-1).fill_null(0) - right.shift(-1).fill_null(0) * down
     extents = corners.group_by("row", maintain_order=True).agg(
         x=x.min(), y=y.min(), width=x.max() - x.min(), height=y.max() - y.min(), area=crossed.sum().abs() / 2
@@ -99,7 +102,7 @@ def polygon_extents(points: pl.Series) -> pl.DataFrame:
 
 
 def angle_of(rotation: pl.Expr) -> pl.Expr:
-    """Degrees clockwise, as tools turn boxes, as radians counter-clockwise, from -π to π.
+    """Convert degrees clockwise, as in tools, to radians counter-clockwise, from -π to π.
 
     >>> pl.select(angle_of(pl.lit(270.0))).item()
     1.5707963267948966
@@ -109,7 +112,7 @@ def angle_of(rotation: pl.Expr) -> pl.Expr:
 
 
 def rotation_of(angle: pl.Expr) -> pl.Expr:
-    """The way back, from 0 to 360 degrees.
+    """Convert radians counter-clockwise to degrees clockwise, from 0 to 360; reverses `angle_of`.
 
     >>> pl.select(rotation_of(pl.lit(1.5707963267948966))).item()
     270.0
@@ -118,7 +121,7 @@ def rotation_of(angle: pl.Expr) -> pl.Expr:
 
 
 def repeated(factors: list[pl.Expr], n: pl.Expr) -> pl.Expr:
-    """A list of n numbers for each row, the factors over and over.
+    """Return a list of n numbers for each row, repeating the factors.
 
     >>> pl.DataFrame({"n": [4, 2]}).select(repeated([pl.lit(10), pl.lit(0)], pl.col("n"))).to_series().to_list()
     [[10, 0, 10, 0], [10, 0]]

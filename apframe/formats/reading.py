@@ -1,4 +1,4 @@
-"""How ground truth and results are read, as one value: the options that `evaluate`, `Evaluator` and `check` have in common."""
+"""The options of reading ground truth and results, as one value: common to `evaluate`, `Evaluator` and `check`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Fields: Any = make_dataclass("_Fields", [*_fields, *_further], frozen=True)
 
 
 class Reading(_Fields):  # type: ignore[misc]
-    """How ground truth and results are read: a field for each option that `ReadingOptions` declares, and these.
+    """The options of reading ground truth and results: a field for each option in `ReadingOptions`, and these.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class Reading(_Fields):  # type: ignore[misc]
     masks
         whether to read the masks of the ground truth immediately, rather than on demand
     protocol
-        the name of the protocol, whose own files are recognised first; "" for none
+        the name of the protocol, whose own file format is preferred; "" for none
     is_whole
-        whether the results are all there are: see `of_part`
+        whether the results are complete: see `of_part`
     sides
-        the paths of ground truth and results, where both are known
+        the paths of ground truth and results, if both are known
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -68,7 +68,7 @@ class Reading(_Fields):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            there is no such option
+            an unknown option
 
         >>> Reading.of_options({"splt": "val"})
         Traceback (most recent call last):
@@ -78,7 +78,7 @@ class Reading(_Fields):  # type: ignore[misc]
         return cls(**options)
 
     def of_part(self) -> Reading:
-        """The same of a part of the results, such as a shard, which cannot say how all of them number the classes.
+        """Return the options for a part of the results, such as a shard, which does not show how all results number classes.
 
         >>> Reading().of_part().is_whole, Reading().is_whole
         (False, True)
@@ -86,10 +86,10 @@ class Reading(_Fields):  # type: ignore[misc]
         return replace(self, is_whole=False)
 
     @property
-    def given(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """The options that are not at their defaults.
 
-        >>> Reading(split="val", join_by_name=[]).given
+        >>> Reading(split="val", join_by_name=[]).given_options
         ['split']
         """
         values = {name: getattr(self, name) for name in _declared}
@@ -112,27 +112,27 @@ class Reading(_Fields):  # type: ignore[misc]
 
     @property
     def boxes(self) -> dict[str, Any]:
-        """How boxes are written: `box_format` and `relative`."""
+        """The options of boxes: `box_format` and `relative`."""
         return {"box_format": self.box_format, "relative": self.relative}
 
     @property
     def expected(self) -> Expected:
-        """The files that the protocol is for."""
+        """The files that the protocol is made for."""
         return Expected.of_protocol(self.protocol, self.compared or "") if self.protocol else ANY_FILES
 
     def of_files(self, truth: Any, detections: Any) -> Reading:
-        """The same, with the formats of what is at paths: what it looks like, and results like none as their ground truth.
+        """Return the options with the detected formats of paths; unrecognised results get the format of the ground truth.
 
-        The path of a pipe is looked at when it is read.
+        The format of a pipe is detected when it is read.
 
         >>> Reading().of_files("annotations", []) == Reading()
         True
         """
         format, results_format = self.format, self.results_format
-        with suppress(FormatError):  # these are said when the data are read
-            format = self._told(truth, format, "dataset")
+        with suppress(FormatError):  # raised again when the data are read
+            format = self._detect(truth, format, "dataset")
         with suppress(FormatError):
-            results_format = self._told(
+            results_format = self._detect(
                 detections, results_format, "results", lambda: format_of_truth(truth, format, self.expected)
             )
         return replace(
@@ -142,8 +142,10 @@ class Reading(_Fields):  # type: ignore[misc]
             sides=tuple(each if isinstance(each, (str, Path)) else None for each in (truth, detections)),
         )
 
-    def _told(self, source: Any, name: str | None, role: str, beside: Callable[[], Format | None] = lambda: None) -> str | None:
-        """The name of the format of a file or folder, which may be given; None of all else."""
+    def _detect(
+        self, source: Any, name: str | None, role: str, beside: Callable[[], Format | None] = lambda: None
+    ) -> str | None:
+        """Return `name`, or else the name of the detected format of a file or folder; None for anything else."""
         is_path = isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder")
         if name is not None or not is_path:
             return name
@@ -154,7 +156,7 @@ class Reading(_Fields):  # type: ignore[misc]
             return choose_format(source, None, role, option, beside, self.expected, split, other).name
 
     def recognized(self, detections: Any, image_ids: Any = None) -> Any:
-        """Convert what a detector returned to `Outputs`, and return anything else unchanged.
+        """Convert outputs of a detector to `Outputs`, and return anything else unchanged.
 
         See `apframe.formats.outputs.recognize`.
 
@@ -168,26 +170,26 @@ class Reading(_Fields):  # type: ignore[misc]
         return recognize(detections, image_ids, self.compared)
 
     def both_are(self, name: str, truth: Any) -> bool:
-        """Whether both ground truth and results have the named format. Call `of_files` first, which detects that of results.
+        """Return True if both ground truth and results have the named format. Call `of_files` first, to detect that of results.
 
         >>> Reading(results_format="yolo").both_are("yolo", "labels.json"), Reading().both_are("yolo", "labels.json")
         (False, False)
         """
-        known = format_of_truth(truth, self.format) if self.results_format == name else None
-        return known is not None and known.name == name
+        truth_format = format_of_truth(truth, self.format) if self.results_format == name else None
+        return truth_format is not None and truth_format.name == name
 
     def dataset(self, truth: Any, *, beside_results: bool = True) -> Dataset:
-        """The ground truth; see `read_dataset`. Beside results, how boxes are written is said of these."""
+        """Read the ground truth; see `read_dataset`. With `beside_results`, options of boxes also apply to results."""
         is_for_both = beside_results and any(self.boxes.values())
         with validating(), amending(_for_both_sides) if is_for_both else nullcontext(), reading_once(truth):
-            format, options = self._told(truth, self.format, "dataset"), self.of_formats
+            format, options = self._detect(truth, self.format, "dataset"), self.of_formats
             if self.names is not None and format is not None and "names" in as_format(format).options:
-                options["names"] = self.names  # which are for results too
+                options["names"] = self.names  # which also apply to results
             truth = read_truth(truth, format, options, self.boxes, masks=self.masks, beside_results=beside_results)
-        return self.chosen(truth)
+        return self.selected(truth)
 
-    def chosen(self, dataset: Dataset) -> Dataset:
-        """The ground truth, of the images that were asked for, its categories mapped."""
+    def selected(self, dataset: Dataset) -> Dataset:
+        """Return the ground truth of the requested images, with its categories mapped."""
         dataset = with_images_of(dataset, self.images)
         if self.category_map is not None:
             return dataset.map_categories(self.category_map, self.unmapped)
@@ -198,38 +200,38 @@ class Reading(_Fields):  # type: ignore[misc]
         return dataset
 
     def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
-        """Detections before they are checked; the data set is read after them if possible. See `joined_results`."""
+        """Read detections, unchecked; the data set is read after them if possible. See `joined_results`."""
         with reading_once(detections):
-            format = self._told(detections, self.results_format, "results")
-            found, how = take_results(detections, format, dataset, self.boxes)
-        return self._joined(detections, found, how, dataset, warns=warns)
+            format = self._detect(detections, self.results_format, "results")
+            results, how = take_results(detections, format, dataset, self.boxes)
+        return self._joined(detections, results, how, dataset, warns=warns)
 
     def results_in_parts(self, detections: Any, dataset: Dataset) -> Iterator[Any]:
-        """Detections before they are checked, in parts; None says that those before it are void: see `Format.results_in_parts`.
+        """Read detections in parts, unchecked; None means that the parts before it are void: see `Format.results_in_parts`.
 
         >>> rows = [{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
         >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {})
         >>> [part.height for part in Reading().results_in_parts(rows, truth)]
         [1]
         """
-        from apframe.formats.result_parts import take_results_in_parts  # of shards and updates
+        from apframe.formats.result_parts import take_results_in_parts  # only for shards and updates
 
         each = self.of_part()
-        format = self._told(detections, self.results_format, "results")
+        format = self._detect(detections, self.results_format, "results")
         parts = take_results_in_parts(detections, format, dataset, self.boxes)
-        for number, (found, how) in enumerate(parts):
-            yield None if found is None else each._joined(detections, found, how, lambda: dataset, warns=number == 0)
+        for number, (results, how) in enumerate(parts):
+            yield None if results is None else each._joined(detections, results, how, lambda: dataset, warns=number == 0)
 
-    def _joined(self, detections: Any, found: Any, how: str, dataset: Callable[[], Dataset | None], *, warns: bool) -> Any:
-        """Results of a source, or a part of them, as `joined_results` gives them."""
+    def _joined(self, detections: Any, results: Any, how: str, dataset: Callable[[], Dataset | None], *, warns: bool) -> Any:
+        """Join the results of a source, or a part of them, see `joined_results`."""
         options = {"names": self.names, "warns": warns, "is_whole": self.is_whole}
         with naming_format(detections, self.results_format):
-            return joined_results(found, how, dataset, self.joined, self.boxes, **options)
+            return joined_results(results, how, dataset, self.joined, self.boxes, **options)
 
 
 def _for_both_sides(error: InputError) -> str:
-    """What to do where boxes of the ground truth are negative: it may be that only the results are in another format."""
+    """Return the remedy for negative boxes of the ground truth: maybe only the results are in another format."""
     if error.table != "annotations" or not error.problem.endswith("is negative"):
         return error.remedy
     first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
-    return f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
+    return f"{spelled('box_format')} applies to both sides; if only the results are in this format, {first}"

@@ -1,4 +1,4 @@
-"""The options of reading: each is declared here alone. Signatures, docstrings, `Reading` and the command follow from it."""
+"""The options of reading, declared only here. Signatures, docstrings, `Reading` and the command follow from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.tables.box_formats import BOX_FORMATS
 
 
 class FormatOptions(TypedDict, total=False):
-    """Which formats ground truth and results at paths have."""
+    """The formats of ground truth and results at paths."""
 
     format: Annotated[
         str | None,
@@ -33,7 +33,7 @@ class FormatOptions(TypedDict, total=False):
 
 
 class FileOptions(TypedDict, total=False):
-    """What readers of data sets take, if their format has it in `Format.options`."""
+    """Options of readers of data sets, if `Format.options` of their format has them."""
 
     split: Annotated[
         str | None,
@@ -80,7 +80,7 @@ class ImageOptions(TypedDict, total=False):
 
 
 class BoxOptions(TypedDict, total=False):
-    """How boxes are written, where a format leaves that open."""
+    """The format of boxes, if the file format leaves it open."""
 
     box_format: Annotated[
         str | None,
@@ -101,7 +101,7 @@ class BoxOptions(TypedDict, total=False):
         bool,
         Keyword(
             default=False,
-            text="whether the same boxes are fractions of their image, whose size the ground truth has to say.",
+            text="whether the same boxes are fractions of their image; the ground truth must have the image sizes.",
             help="boxes are fractions of their image",
             advanced=True,
         ),
@@ -109,7 +109,7 @@ class BoxOptions(TypedDict, total=False):
 
 
 class NameOptions(TypedDict, total=False):
-    """How results are joined to their ground truth."""
+    """The joining of results to their ground truth."""
 
     join_by_name: Annotated[
         str | Collection[str],
@@ -128,7 +128,7 @@ class NameOptions(TypedDict, total=False):
 
 
 class ClassOptions(TypedDict, total=False):
-    """The names of classes that are numbers in the files."""
+    """The names of classes, for files that only have numbers."""
 
     names: Annotated[
         Any,
@@ -146,7 +146,7 @@ class ClassOptions(TypedDict, total=False):
 
 
 class CategoryOptions(TypedDict, total=False):
-    """What becomes of the categories of both sides."""
+    """The mapping of the categories of both sides."""
 
     category_map: Annotated[
         Any,
@@ -173,15 +173,15 @@ class CategoryOptions(TypedDict, total=False):
 
 
 class DatasetOptions(FileOptions, ImageOptions, ClassOptions, BoxOptions, total=False):
-    """The options of reading ground truth alone, beside its format."""
+    """The options of reading ground truth, except its format."""
 
 
 class ResultsOptions(NameOptions, ClassOptions, BoxOptions, total=False):
-    """The options of reading results alone, beside their format."""
+    """The options of reading results, except their format."""
 
 
 class PathOptions(FormatOptions, FileOptions, ImageOptions, BoxOptions, NameOptions, ClassOptions, total=False):
-    """The options of reading ground truth and results but for those that apply to shards too, which are tables."""
+    """The options of reading ground truth and results, except those that also apply to shards, which are tables."""
 
 
 class ReadingOptions(PathOptions, CategoryOptions, total=False):
@@ -189,10 +189,10 @@ class ReadingOptions(PathOptions, CategoryOptions, total=False):
 
 
 def joined_tables(join_by_name: str | Collection[str], names: Any) -> Collection[str]:
-    """The tables that results are joined to by name: those that were asked for, and the categories where these have names.
+    """Return the tables that results are joined to by name: the requested ones, and categories if `names` are given.
 
     >>> list(joined_tables("images", ["cat"]))
     ['images', 'categories']
     """
-    asked: Iterable[str] = [join_by_name] if isinstance(join_by_name, str) else join_by_name
-    return list(dict.fromkeys([*asked, *(["categories"] if names is not None else [])]))
+    requested: Iterable[str] = [join_by_name] if isinstance(join_by_name, str) else join_by_name
+    return list(dict.fromkeys([*requested, *(["categories"] if names is not None else [])]))

@@ -24,23 +24,23 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give the path at which to write a file or folder, which takes the target's place, whole, when the block ends.
+    """Yield a path to write a file or folder, which replaces the target as a whole when the context ends.
 
-    All of it happens in one hidden folder beside the target, `.{name}.{8 digits}.part`, as in `new_folder`. It holds what is
-    written (`new/{name}`), and for a moment what it replaces (`earlier`).
+    Everything happens in one hidden folder beside the target, `.{name}.{8 digits}.part`, as in `new_folder`. It holds the new
+    output (`new/{name}`), and for a moment the output that is replaced (`earlier`).
 
-    A file is replaced in one step. For a folder no single step works on Linux, macOS and Windows alike, so there are two: the
-    target becomes `earlier`, and `new/{name}` becomes the target. If a process is killed between them, its hidden folder holds
-    both, which nothing else does. Whoever reads or writes the target next then takes the second step (`finish_replacing`).
-    This needs no lock: moving succeeds for one process only, and a living writer that finds its second step taken is done.
-    Two writers that meet go round again: the last one stays.
+    A file is replaced in one step. For a folder no single step works on Linux, macOS and Windows, so there are two: the target
+    becomes `earlier`, and `new/{name}` becomes the target. If a process is killed between them, its hidden folder holds both,
+    and only then. The next reader or writer of the target then takes the second step (`finish_replacing`). This requires no
+    lock: moving succeeds for only one process, and a writer that finds its second step done is finished. Two writers that
+    meet try again: the last one wins.
 
     Before something is replaced, the new files and their folders are flushed to disk.
 
     Raises
     ------
     OutputError
-        something cannot be written, in the block too; the target is as it was
+        something cannot be written, even within the context; the target is unchanged
     """
     with writing(target):
         finish_replacing(target)
@@ -58,16 +58,16 @@ def replacing(target: Path) -> Iterator[Path]:
                     part.replace(target)
                 if replaces:
                     _flush_folder(target.parent)
-            except BaseException:  # an interruption too must not lose the earlier one
+            except BaseException:  # even an interruption must not lose the earlier output
                 if earlier.exists() and not target.exists():
                     earlier.rename(target)
                 raise
 
 
 def _swap(part: Path, target: Path, earlier: Path) -> None:
-    """Put a folder in the target's place, in the two steps that `replacing` explains."""
+    """Replace the target by a folder, in the two steps that `replacing` explains."""
     while True:
-        with suppress(FileNotFoundError):  # there is none, or another writer took it away
+        with suppress(FileNotFoundError):  # there is none, or another writer moved it
             target.rename(earlier)
         try:
             part.rename(target)
@@ -77,19 +77,19 @@ def _swap(part: Path, target: Path, earlier: Path) -> None:
                 return
             if not target.is_dir():
                 raise
-            shutil.rmtree(earlier, ignore_errors=True)  # another writer's is there by now
+            shutil.rmtree(earlier, ignore_errors=True)  # by now it is another writer's output
 
 
 def finish_replacing(path: Path) -> bool:
-    """If a writer was stopped while it replaced what is at the path, put the new one in its place; is there anything now?
+    """Finish the replacement of a path whose writer was stopped; return True if something exists there then.
 
-    See `replacing`. Where there is nothing to finish, nothing is done.
+    See `replacing`. Without a replacement to finish, nothing is done.
     """
     try:
         target = path.resolve()
-    except (OSError, ValueError, RuntimeError):  # a name that nothing can have
+    except (OSError, ValueError, RuntimeError):  # an impossible name
         return False
-    for _ in range(10):  # other writers may take away at once what was put there
+    for _ in range(10):  # other writers may move the new output immediately
         works = [] if kind_at(target) is not None else folders_beside(target)
         if not works:
             break
@@ -105,7 +105,7 @@ def finish_replacing_in(folder: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file, or a folder and all below it, to disk."""
+    """Flush a file, or a folder and everything in it, to disk."""
     for each in [path, *path.rglob("*")]:
         if each.is_dir():
             _flush_folder(each)
@@ -125,7 +125,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def settled_kind(path: Path) -> Kind | None:
-    """`kind_at`, but not of the moment in which a writer has taken away what it replaces and put nothing there yet."""
+    """Return the kind of thing at a path, see `kind_at`, after finishing a replacement that is under way."""
     kind = kind_at(path)
     for _ in range(10):
         if kind is not None or not finish_replacing(path):

@@ -1,4 +1,4 @@
-"""Sets of tables: a folder of Parquet files, one for each table, with a manifest that says which ones belong to it."""
+"""Sets of tables: a folder of Parquet files, one for each table, with a manifest that lists them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from apframe.tables.table_files import parquet_of
 from apframe.wording import reason
 
 MANIFEST = "manifest.json"
-FORMAT = "apframe evaluation"  # what a manifest of one says
+FORMAT = "apframe evaluation"  # the value of `format` in a manifest
 
 
 def find_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a set; None if there is none, or none that can be read."""
+    """Return the manifest of a set; None if there is none, or it cannot be read."""
     try:
         return manifest_at(folder)
     except FormatError:
@@ -29,8 +29,8 @@ def find_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def manifest_at(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a set; None if there is none; `FormatError` if it is damaged."""
-    for _ in range(10):  # if another process takes it away, it puts another one there at once
+    """Return the manifest of a set; None if there is none; raise a `FormatError` if it is damaged."""
+    for _ in range(10):  # another process that removes the manifest writes a new one immediately
         manifest, problem = None, None
         try:
             manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
@@ -44,27 +44,27 @@ def manifest_at(folder: Path) -> dict[str, Any] | None:
 
 
 def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
-    """One table of the set that has this id.
+    """Read a table of the set with this id.
 
     Raises
     ------
     FormatError
-        the file cannot be read, or belongs to another set, which has been written there since
+        the file cannot be read, or belongs to another set, which has been written there since then
     """
     with _opened(Path(folder), name, set_id) as file:
         return parquet_of(file)
 
 
 def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
-    """Return the table as a plan that reads it when collected, and raises its errors then.
+    """Return the table as a plan, which reads it when it is collected, and raises its errors then.
 
-    Its footer is looked at here too, so that a damaged file is told.
+    The footer is read immediately, so that a damaged file is detected.
     """
     at = Path(folder).absolute()
 
     def scan() -> pl.LazyFrame:
         with _opened(at, name, set_id) as file:
-            return pl.scan_parquet(file)  # which keeps it open until it has read it
+            return pl.scan_parquet(file)  # keeps the file open until it is read
 
     with _opened(at, name, set_id) as file:
         schema = pl.read_parquet_schema(file)
@@ -73,13 +73,13 @@ def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFram
 
 @contextmanager
 def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
-    """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
+    """Open the file of a table and check by its footer that it belongs to the set; the same open file is then read."""
     path = folder / f"{name}.parquet"
     try:
         with opened(path) as file:
             footer = pl.read_parquet_metadata(file)
-            is_of_set, said = footer.get("apframe.set_id") == set_id, footer.get("apframe.table", name)
-            if is_of_set and said == name:
+            is_of_set, table_name = footer.get("apframe.set_id") == set_id, footer.get("apframe.table", name)
+            if is_of_set and table_name == name:
                 file.seek(0)
                 yield file
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -88,12 +88,12 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
     if not is_of_set:
         refuse_replaced(folder, set_id)
         raise FormatError(f"does not belong to the evaluation in {MANIFEST}", "evaluate again", path=path)
-    if said != name:
-        raise FormatError(f"holds the table {said}", "evaluate again", path=path)
+    if table_name != name:
+        raise FormatError(f"holds the table {table_name}", "evaluate again", path=path)
 
 
 def refuse_replaced(folder: Path, set_id: str | None) -> None:
-    """`FormatError` if the folder no longer holds the set that has this id."""
+    """Raise a `FormatError` if the folder no longer holds the set with this id."""
     manifest = find_manifest(folder)
     if manifest is not None and manifest.get("set_id") != set_id:
         raise FormatError("another evaluation was written to this folder while it was being read", "read it again", path=folder)
@@ -129,7 +129,9 @@ def _are_ids(values: list[Any]) -> bool:
     return _are_texts(values) or _are_numbers(values)
 
 
-_VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a manifest: what they are, and what is in them
+_VALUES: dict[
+    str, tuple[type, Callable[[list[Any]], object], str]
+] = {  # fields of a manifest: their types, and those of their items
     "category_ids": (list, _are_ids, "a list of numbers or texts"),
     "conditions": (list, _are_texts, "a list of texts"),
     "inputs": (dict, _are_texts, "an object of texts"),

@@ -1,4 +1,4 @@
-"""Text files of lines with blanks between fields, one file for each image or class: read and written as whole columns."""
+"""Text files of lines with fields separated by blanks, one for each image or class: read and written as whole columns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
 
 
 def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
-    """Every line that is not blank: `file` (its place in `paths`), `line` (from 1), `fields` (texts, parted by blanks).
+    """Return the lines that are not blank: `file` (position in `paths`), `line` (from 1), `fields` (texts between blanks).
 
     Raises
     ------
     FormatError
-        a file that is missing, or no UTF-8 text, with the line
+        a file does not exist, or is not UTF-8 text; names the line
     """
     texts = pl.DataFrame({"text": [read_text(path) for path in paths]}, schema={"text": pl.String})
     return (
@@ -40,19 +40,19 @@ def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
 
 
 def _split(text: pl.Expr) -> pl.Expr:
-    """The fields; single spaces alone, the usual case, take a third of the time."""
+    """Split text into fields; the usual case of single spaces takes a third of the time."""
     return pl.when(text.str.contains(r"[\t\r\v\f]|  ")).then(text.str.extract_all(_FIELD)).otherwise(text.str.split(" "))
 
 
 class Lines(Sieve):
-    """What is wrong with the lines of text files, of which each becomes a row of a table; other parts of files are units too.
+    """Collector of faults in lines of text files, each of which becomes a row of a table; the unit may also be another part.
 
-    Lines that are wrong are an error at once if `table` is empty.
+    If `table` is empty, invalid lines raise an error immediately.
 
     Attributes
     ----------
     frame
-        `file` (its place in the paths) and a column called as the unit, with numbers from 1; by default every line that is not
+        `file` (position in the paths) and a column named by the unit, with numbers from 1; by default all lines that are not
         blank, see `read_lines`
 
     >>> texts = pl.DataFrame({"file": [0, 0], "line": [1, 3], "fields": [["cat", ".5"]] * 2})
@@ -70,10 +70,10 @@ class Lines(Sieve):
         self.usual = f"correct {'these lines' if unit == 'line' else 'it'}"
 
     def take(self, layout: Sequence[str], numbers: Collection[str], optional: int = 0) -> pl.DataFrame:
-        """The fields as columns of these names, after `file` and `line`; `numbers` as Float64, all finite.
+        """Return the fields as columns with these names, after `file` and `line`; `numbers` as finite Float64.
 
-        The last `optional` fields may be missing and are null then. Lines with more or fewer fields, or with text in the place
-        of a number, are refused; if no line has as many fields, it is another format.
+        The last `optional` fields may be missing and are null then. Lines with more or fewer fields, or with text in place of a
+        number, are rejected; if all lines have another number of fields, the file has another format.
         """
         n_fields = self.frame["fields"].list.len()
         fewest = len(layout) - optional
@@ -86,7 +86,7 @@ class Lines(Sieve):
         return texts.with_columns(self.numbers(texts.select(name for name in layout if name in numbers)))
 
     def numbers(self, texts: pl.DataFrame, *, required: bool = False) -> pl.DataFrame:
-        """Columns of text, a row for each line, as finite numbers; lines with others are refused, and null if `required`."""
+        """Convert columns of text, a row for each line, to finite numbers; reject other lines, and nulls if `required`."""
         values = texts.select(pl.all().cast(pl.Float64, strict=False))
         for column in values:
             broken = ~column.is_finite().fill_null(False)
@@ -96,7 +96,7 @@ class Lines(Sieve):
         return values
 
     def refuse(self, broken: pl.Series, problem: str, remedy: str = "", *, of_key: bool = False) -> None:
-        """Report the flagged lines that have no fault yet; without a report, an error as that of `refuse_lines`."""
+        """Report the flagged lines that have no fault yet; without a report, raise an error as in `refuse_lines`."""
         if broken.any() and (broken := self.new(broken)).any():
             error = self._error(broken, problem, remedy)
             if not self.table:
@@ -104,7 +104,7 @@ class Lines(Sieve):
             self.refuse_as(broken, error, problem)
 
     def refuse_or_stop(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
-        """`refuse`, but an error if all lines are so: it is another format."""
+        """Report the flagged lines; raise an error if all lines are flagged, as the file has another format."""
         if broken.any() and broken.all():
             raise self._error(broken, problem, remedy)
         self.refuse(broken, problem, remedy)
@@ -114,11 +114,11 @@ class Lines(Sieve):
         return FormatError(f"{problem}{where}", remedy or self.usual, path=self.paths[file], rows=numbers)
 
     def refuse_malformed(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
-        """`refuse` of shapes that no object has: see `Sieve.refuse_malformed`."""
+        """Report lines with impossible shapes: see `Sieve.refuse_malformed`."""
         super().refuse_malformed(broken, problem, remedy or self.usual)
 
     def names_of(self, broken: pl.Series) -> tuple[str, ...]:
-        """The first few flagged lines by number and file."""
+        """Return the first few flagged lines by number and file."""
         first = self.frame.filter(broken).head(MOST).select("file", self.unit)
         shown = {self.paths[file].name for file in first["file"]}
         alike = [path for path in dict.fromkeys(self.paths) if path.name in shown]
@@ -127,7 +127,7 @@ class Lines(Sieve):
 
 
 def refuse_lines(paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str = "") -> None:
-    """An error that names the first file with such lines, their numbers, and how many more files have some.
+    """Raise an error that names the first file with such lines, their numbers, and the number of other files.
 
     >>> lines = pl.DataFrame({"file": [0, 0], "line": [1, 3]})
     >>> refuse_lines([Path("a.txt")], lines, pl.Series([False, True]), "no good")
@@ -138,7 +138,7 @@ def refuse_lines(paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, p
 
 
 def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tuple[int, list[int], str]:
-    """The first file with such lines, their numbers, and both in words with the number of other files; see `refuse_lines`.
+    """Return the first file with such lines, their numbers, and a text with these and the number of other files.
 
     >>> places_of(pl.DataFrame({"file": [0, 0, 1], "line": [1, 3, 1]}), pl.Series([False, True, True]))
     (0, [3], ' in line 3, and in 1 more file')
@@ -152,7 +152,7 @@ def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tupl
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:
-    """The fields of the first line that is not blank, in the first of the files that has one; none if there is none."""
+    """Return the fields of the first line in the files that is not blank; none if all are blank."""
     for path in paths:
         with reading(path) as file:
             for line in file:
@@ -162,7 +162,7 @@ def first_fields(paths: Iterable[Path]) -> list[str]:
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The .txt files of a folder: see `files_in`."""
+    """Return the .txt files of a folder: see `files_in`."""
     return files_in(folder, ".txt")
 
 
@@ -175,7 +175,7 @@ def some_text_files(folder: Path) -> list[Path]:
 
 
 def refuse_blanks(table: str, names: pl.Series) -> None:
-    """An error that lists the names in which a blank would end the field.
+    """Raise an error that lists the names with blanks, which would end the field.
 
     >>> refuse_blanks("categories", pl.Series(["traffic light"]))
     Traceback (most recent call last):
@@ -188,7 +188,7 @@ def refuse_blanks(table: str, names: pl.Series) -> None:
 
 
 def refuse_as_file_names(names: pl.Series) -> None:
-    """An error that lists the names that no file can have, or that would hide it.
+    """Raise an error that lists the names that are impossible for files, or that would hide them.
 
     >>> refuse_as_file_names(pl.Series(["a", "../b"]))
     Traceback (most recent call last):
@@ -201,14 +201,14 @@ def refuse_as_file_names(names: pl.Series) -> None:
 
 
 def write_lines(folder: Path, lines: pl.DataFrame, names: pl.Series) -> None:
-    """A file `{name}.txt` for each of the names, with the lines (columns `name` and `text`) that belong to it, in order.
+    """Write a file `{name}.txt` for each name, with its lines (columns `name` and `text`) in order.
 
-    The folder is made.
+    The folder is created.
 
     Raises
     ------
     FormatError
-        names that no file can have
+        names that are impossible for files
     """
     refuse_as_file_names(names)
     folder.mkdir(parents=True)

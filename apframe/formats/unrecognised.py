@@ -1,4 +1,4 @@
-"""Recognise paths of no known format: packed files, pictures, search runs, tables without a header, label files of YOLO."""
+"""Errors for paths of no known format: archives, pictures, search runs, tables without a header, label files of YOLO."""
 
 from __future__ import annotations
 
@@ -15,12 +15,23 @@ from apframe.static_table import FILES
 from apframe.wording import same_name
 
 SWAPPED = "are the two swapped?"
-"""What to do about results where a data set is needed."""
+"""The remedy for results in place of a data set."""
 _N_JUDGEMENT, _N_RUN = 4, 6  # fields of a line
 _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
-_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
+_ENDINGS = (
+    ".json",
+    ".jsonl",
+    ".csv",
+    ".parquet",
+    ".xml",
+    ".yaml",
+    ".data",
+)  # extensions of files in a folder that may be meant
 _MOST = 10
-_IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
+_IN_FOLDERS = {
+    "dataset": (".csv", ".mat"),
+    "results": (".txt",),
+}  # extensions of files that users name in place of their folder
 _MAGIC = (
     (b"PK\x03\x04", "this is a zip archive", "unpack it, and name what is in it"),
     (b"\x89PNG", "this is a picture", "name the file or folder that has the boxes"),
@@ -29,7 +40,7 @@ _MAGIC = (
 
 
 def refuse_benchmark(name: str) -> None:
-    """An error where a format is called as a benchmark whose files are of a format with another name.
+    """Raise an error if a name is that of a benchmark whose files have a format with another name.
 
     >>> refuse_benchmark("coco")
     """
@@ -41,9 +52,9 @@ def refuse_benchmark(name: str) -> None:
 def refuse_mistaken(
     seen: PathContents, role: str, likely: Callable[[PathContents, str], list[Format]], other: PathContents | None = None
 ) -> None:
-    """An error where it shows what a path is, though of no format in this role; `likely` gives those of others.
+    """Raise an error if a path of no format in this role is recognised otherwise; `likely` returns the formats in a role.
 
-    `other` is the other of ground truth and results, if there are both.
+    `other` are the contents of the ground truth for results, or the reverse, if there are both.
 
     >>> refuse_mistaken(see(Path("README.md")), "dataset", lambda seen, role: [])
     """
@@ -87,7 +98,7 @@ def _names(formats: list[Format]) -> str:
 
 
 def _refuse_empty(seen: PathContents) -> None:
-    """An error where a file or folder has nothing in it, or cannot be read."""
+    """Raise an error if a file or folder is empty, or cannot be read."""
     if seen.kind == "folder":
         if not seen.names and not any(seen.path.iterdir()):
             raise FormatError("the folder is empty", path=seen.path)
@@ -98,7 +109,7 @@ def _refuse_empty(seen: PathContents) -> None:
 
 
 def names_beside(path: Path) -> list[str]:
-    """The names of files and folders beside a path; none if they cannot be listed."""
+    """Return the names of files and folders beside a path; none if they cannot be listed."""
     try:
         return sorted(each.name for each in path.parent.iterdir())
     except OSError:
@@ -106,7 +117,7 @@ def names_beside(path: Path) -> list[str]:
 
 
 def near_misses(seen: PathContents, looks: Mapping[str, Sequence[Look]]) -> str:
-    """Which formats, whose looks are given by name, lack one thing alone, in words: at most three.
+    """Name up to three formats, given with their looks, of which only one condition is unmet, in words.
 
     >>> near_misses(see(Path("README.md")), {"lamps": [Look("file", columns=("image", "lit"))]})
     ''
@@ -116,7 +127,7 @@ def near_misses(seen: PathContents, looks: Mapping[str, Sequence[Look]]) -> str:
 
 
 def guessed(seen: PathContents) -> tuple[str, str] | None:
-    """Return problem and remedy of a text file by its first line, which may as well be a wrong line of a known format."""
+    """Return a problem and remedy for a text file by its first line, which may also be a wrong line of a known format."""
     fields = seen.fields
     if (len(fields) == _N_RUN and fields[1] == "Q0") or (len(fields) == _N_JUDGEMENT and is_number(fields[3])):
         return "this looks like judgements or a run of a search engine", _SEARCH

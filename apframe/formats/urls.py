@@ -15,14 +15,14 @@ from apframe.wording import first_line
 
 
 def read_url(url: str) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """The table at a URL, and its features if it has those of Hugging Face; pixels are not read.
+    """Read the table at a URL, and its features if they are in Hugging Face's metadata; pixels are not read.
 
     Raises
     ------
     ParameterError
-        a URL of something else than Parquet or CSV, or that Polars does not read
+        the URL is not for Parquet or CSV, or Polars cannot read it
     FormatError
-        what cannot be read
+        the table cannot be read
 
     >>> read_url("ftp://a.org/b.csv")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Data sets and results written in any format: whole or not at all, never over anything else, and with what is lost."""
+"""Writing of data sets and results in any format: completely or not at all, replacing nothing, with a list of losses."""
 
 from __future__ import annotations
 
@@ -25,72 +25,74 @@ from apframe.tables.shapes.declarations import CUBOIDS, LABEL_MAP, OTHERS
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
-    """Write ground truth in a format, and say what it cannot hold.
+    """Write ground truth in a format, and list the data that the format cannot hold.
 
-    Ids become what the format has: names (of files, without their ending, and of classes), or numbers. The file or folder
-    appears whole or not at all. Nothing is replaced: there must be nothing at the path yet, or an empty folder.
+    Ids become those of the format: names (of files, without extension, and of classes), or numbers. The file or folder appears
+    completely or not at all. Nothing is replaced: the path must not exist yet, or be an empty folder.
 
     Parameters
     ----------
     dataset
-        as `read_dataset` takes it
+        as `read_dataset` accepts it
     path
-        the file or folder to write, as the format has it
+        the file or folder to write, depending on the format
     format
-        its name, see `formats`
+        the name of the format, see `list_formats`
 
     Returns
     -------
-    A row for each thing that is not in the files: `table`, `column` (null: whole rows), `n_rows`, `what` becomes of them.
+    A row for each loss: `table`, `column` (null: whole rows), `n_rows`, and `what` happens to the data.
 
     Raises
     ------
     ParameterError
-        no such format
+        an unknown format
     RowError, FormatError
-        what cannot be written, such as two images of one name
+        data that cannot be written, such as two images with the same name
     OutputError
-        there is something at the path, or it cannot be written
+        the path exists already, or it cannot be written
     """
-    chosen = as_format(format)
-    chosen.refuse_writing()
+    target_format = as_format(format)
+    target_format.refuse_writing()
     dataset = read_dataset(dataset)
-    annotations = _boxed(chosen, "annotations", dataset.annotations)
+    annotations = _boxed(target_format, "annotations", dataset.annotations)
     boxed = dataset if annotations is dataset.annotations else dataset.part(dataset.images, annotations)
-    given = with_ids_of(chosen, boxed)
-    lost = losses(chosen, tables_of(dataset), tables_of(given))
-    if chosen.kinds_of("dataset")[0] == "file" and LABEL_MAP.name in chosen.holds["images"]:
-        given = given.with_images_changed(lambda images: with_paths_from("images", images, Path(path)))
-    write_new(Path(path), chosen.kinds_of("dataset")[0], lambda part: chosen.write(given, part))
+    converted = with_ids_of(target_format, boxed)
+    lost = losses(target_format, tables_of(dataset), tables_of(converted))
+    if target_format.kinds_of("dataset")[0] == "file" and LABEL_MAP.name in target_format.holds["images"]:
+        converted = converted.with_images_changed(lambda images: with_paths_from("images", images, Path(path)))
+    write_new(Path(path), target_format.kinds_of("dataset")[0], lambda part: target_format.write(converted, part))
     return lost
 
 
 def write_results(detections: Any, path: str | Path, format: str, *, dataset: Any = None) -> pl.DataFrame:
-    """Write detections in a format, and say what it cannot hold; see `write_dataset`.
+    """Write detections in a format, and list the data that the format cannot hold; see `write_dataset`.
 
-    `detections` are as `read_results` takes them, `dataset` is what they are of, as `read_dataset` takes it.
+    `detections` are accepted as in `read_results`, and `dataset`, their ground truth, as in `read_dataset`.
     """
-    chosen = as_format(format)
-    chosen.refuse_writing()
-    known = None if dataset is None else read_dataset(dataset)
-    found = read_results(detections, dataset=known)
-    boxed = _boxed(chosen, "detections", found)
+    target_format = as_format(format)
+    target_format.refuse_writing()
+    truth = None if dataset is None else read_dataset(dataset)
+    results = read_results(detections, dataset=truth)
+    boxed = _boxed(target_format, "detections", results)
     with naming_format(detections, None):
-        given = results_with_ids_of(chosen, boxed, known)
-    named = None if known is None else with_ids_of(chosen, known)
-    if chosen.fractions and named is None:
-        raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
-    lost = losses(chosen, {"detections": found}, {"detections": given})
-    if LABEL_MAP.name in chosen.holds["detections"]:
-        given = with_paths_from("detections", given, Path(path))
-    write_new(Path(path), chosen.kinds_of("results")[0], lambda part: chosen.write_results(given, part, named))
+        converted = results_with_ids_of(target_format, boxed, truth)
+    named = None if truth is None else with_ids_of(target_format, truth)
+    if target_format.fractions and named is None:
+        raise ParameterError(f"{target_format.title} stores boxes as fractions of their images", "give their data set")
+    lost = losses(target_format, {"detections": results}, {"detections": converted})
+    if LABEL_MAP.name in target_format.holds["detections"]:
+        converted = with_paths_from("detections", converted, Path(path))
+    write_new(
+        Path(path), target_format.kinds_of("results")[0], lambda part: target_format.write_results(converted, part, named)
+    )
     return lost
 
 
 def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with upright boxes around turned ones and corners, as far as the format has boxes and does not have these.
+    """Return the frame with upright boxes around turned ones and corners, if the format has boxes but not these shapes.
 
-    Rows without a box are an error if the format has boxes alone: cuboids stand beside them.
+    Rows without a box are an error if boxes are the only shape of the format, apart from cuboids.
     """
     columns = set(format_.holds[table])
     if "x" in columns and "angle" not in columns:
@@ -104,23 +106,23 @@ def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_new(path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    """Write a "file" or "folder" beside the path and move it there: it appears whole or not at all, and replaces nothing.
+    """Write a "file" or "folder" beside the path and move it there: completely or not at all, and replacing nothing.
 
     Raises
     ------
     OutputError
-        there is something at the path, other than an empty folder, or it cannot be written
+        the path exists, other than as an empty folder, or it cannot be written
     """
     target = refuse_existing(path, kind)
     with replacing(target) as part:
         write(part)
-        _refuse_existing(path, kind)  # what came there since
+        _refuse_existing(path, kind)  # something may have been written there since
 
 
 def refuse_existing(path: Path, kind: str) -> Path:
-    """Return the whole path of a "file" or "folder" to write; an OutputError if something is there, except an empty folder."""
+    """Return the absolute path of a "file" or "folder" to write; an OutputError if it exists, except as an empty folder."""
     target = to_write(path)  # a link to an empty folder stays one
-    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
+    remove_left_behind(target)  # a writer that was killed at the very end left its target and a hidden folder
     _refuse_existing(path, kind)
     return target
 

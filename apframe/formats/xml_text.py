@@ -1,4 +1,4 @@
-"""Values as text of XML: what has to be escaped, and what no XML can hold."""
+"""Values as text of XML: escaping, and errors for characters that XML cannot hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ILLEGAL = r"[^\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]"
 
 
 def escaped(value: pl.Expr) -> pl.Expr:
-    """Values as text that comes back equal, of elements and in double quotes.
+    """Escape values as text for elements and for attributes in double quotes; they survive a round trip.
 
     >>> pl.select(escaped(pl.lit('a "b" & c'))).item()
     'a &quot;b&quot; &amp; c'
@@ -20,18 +20,18 @@ def escaped(value: pl.Expr) -> pl.Expr:
 
 
 def refuse_illegal(texts: pl.Series) -> None:
-    """An error that shows the first character which XML cannot hold, with what stands before it.
+    """Raise an error that shows the first character that XML cannot hold, with the text before it.
 
     Raises
     ------
     FormatError
-        there is one
+        a text has such a character
 
     >>> refuse_illegal(pl.Series(["<name>cat</name>", "<name>dog\\x07</name>"]))
     Traceback (most recent call last):
     apframe.exceptions.FormatError: XML cannot hold the character '\\x07', which ends '<name>dog\\x07'; remove it
     """
-    found = texts.str.extract(f"([^\n\t]{{0,40}}{_ILLEGAL})").drop_nulls()
-    if len(found):
-        near = found[0]
+    matches = texts.str.extract(f"([^\n\t]{{0,40}}{_ILLEGAL})").drop_nulls()
+    if len(matches):
+        near = matches[0]
         raise FormatError(f"XML cannot hold the character {near[-1]!r}, which ends {near!r}", "remove it")

@@ -1,14 +1,14 @@
-"""Assignments: who is matched with whom, in all slices of the objects and at all thresholds, as every matcher gives them.
+"""Assignments: who is matched with whom, in all slices of the objects and at all thresholds; returned by every matcher.
 
-A matcher takes `pairs`, with the columns `detection` (row numbers in the order of `order_detections`: lower is better ranked),
-`annotation` (row numbers) and `similarity`, where pairs that reach no threshold may be absent; `is_crowd`, one flag per
-annotation; `ignored`, flags of shape (slices, annotations); `thresholds`, ascending; and `strict`, whether a similarity must
-be greater than a threshold, or at least equal to it (see `count_reached`). It gives assignments.
+A matcher accepts `pairs`, with the columns `detection` (row numbers in the order of `order_detections`: lower is better
+ranked), `annotation` (row numbers) and `similarity`, where pairs that reach no threshold may be absent; `is_crowd`, one flag
+per annotation; `ignored`, flags of shape (slices, annotations); `thresholds`, ascending; and `strict`, whether a similarity
+must exceed a threshold; otherwise reaching it is enough (see `count_reached`). It returns assignments.
 
-A table with the columns `detection` and `annotation` (numbers), `similarity`, `slice` (its number, or `EVERY_SLICE`), `first`
-and `last` (it holds at thresholds number first, first + 1, ... last - 1) and `is_repeat` (the detection is ignored although
-its annotation counts: a group of objects that another detection has already). A detection may have several rows, which
-do not overlap. `find_hits` makes hits of verdicts from them.
+Assignments are a table with the columns `detection` and `annotation` (numbers), `similarity`, `slice` (its number, or
+`EVERY_SLICE`), `first` and `last` (it holds at thresholds number first, first + 1, ... last - 1) and `is_repeat` (the
+detection is ignored although its annotation counts: a group of objects that another detection already has). A detection may
+have several rows, which do not overlap. `find_hits` converts them to hits of verdicts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from apframe.matching.verdicts import has_bit
 if TYPE_CHECKING:
     from apframe.matching.match_input import MatchInput
 
-EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
+EVERY_SLICE = -1  # an assignment that holds in all slices of the objects
 _OF_RANGES = ("left_out", "ranges", "void")  # columns of pairs that are bits of area ranges
 
 
 def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
-    """One flag per pair: whether a rival for its annotation, or its detection, has another candidate."""
+    """Flag the pairs whose detection, or a rival for whose annotation, has another candidate."""
     detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
     has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
     in_conflict = np.zeros(n_annotations, dtype=bool)
@@ -38,16 +38,16 @@ def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
 
 
 def find_hits(rows: MatchInput, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The hits among some pairs: see `Verdicts.hits`, without `limit`.
+    """Return the hits among some pairs: see `Verdicts.hits`, without `limit`.
 
-    Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
+    If pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
     `left_out` has bits of the ranges in which the pair does not exist.
     """
     if "inside" in pairs.columns or "left_out" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, k) for k in range(rows.n_ranges)]).sort("detection")
     counts, n_ranges = rows.annotations["counts"].to_numpy(), rows.n_ranges
     is_crowd = rows.annotations["is_crowd"].to_numpy()
-    if not rows.matcher.finds_groups:  # those that count are missed
+    if not rows.matcher.finds_groups:  # groups that count are missed
         counts = np.where(is_crowd, counts.dtype.type(0), counts)
     ignored = ~np.array([has_bit(counts, k) for k in range(n_ranges)])
     assigned = rows.matcher.match(pairs, is_crowd, ignored, rows.cuts)
@@ -78,7 +78,7 @@ def find_hits(rows: MatchInput, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _find_in_range(rows: MatchInput, pairs: pl.DataFrame, k: int) -> pl.DataFrame:
-    """The hits among some pairs in one area range: of detections that are there, and where `inside` holds for ignored ones."""
+    """Return the hits among some pairs in one area range: without pairs left out there, and with `inside` for ignored ones."""
     counts = rows.annotations["counts"]
     flags = {name: pl.Series(has_bit(pairs[name].to_numpy(), k)) for name in _OF_RANGES if name in pairs.columns}
     pairs = pairs.with_columns(**flags)
@@ -86,10 +86,10 @@ def _find_in_range(rows: MatchInput, pairs: pl.DataFrame, k: int) -> pl.DataFram
         pairs = pairs.filter(~pl.col("left_out")).drop("left_out")
     ignored = pl.Series(~has_bit(counts.to_numpy(), k))
     of_range = rows.annotations.with_columns(counts=(~ignored).cast(counts.dtype))
-    met = pairs
+    eligible = pairs
     if "inside" in pairs.columns:
         of_range = of_range.with_columns(is_crowd=rows.annotations["is_crowd"] | ignored)
         similarity = pl.when(ignored.gather(pairs["annotation"])).then("inside").otherwise("similarity").alias("similarity")
-        met = pairs.with_columns(similarity).drop("inside").drop_nulls("similarity")
-    hits = find_hits(replace(rows, annotations=of_range, n_ranges=1), met)
+        eligible = pairs.with_columns(similarity).drop("inside").drop_nulls("similarity")
+    hits = find_hits(replace(rows, annotations=of_range, n_ranges=1), eligible)
     return hits.with_columns((pl.col("ranges", "true").cast(pl.UInt64) * 2**k).cast(counts.dtype))

@@ -1,4 +1,4 @@
-"""Matching by annotation: each annotation, in the order of the file, takes one free detection."""
+"""Matching by annotation: each annotation, in file order, takes one free detection."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from apframe.matching.reached import count_reached
 def match_by_annotation(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign to each annotation the free detection that is most similar, among all the detections that are there.
+    """Assign to each annotation the most similar free detection, among all detections.
 
-    The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
-    alike. Each takes the most similar free detection (of equal ones the first in the file) that is not void; only if there is
-    none, the first void one. What is not void and left over at the end may match a crowd. A match of which one side is ignored
-    or void is used up and counts for nothing.
+    The annotations of an image and category take their turns in file order, ignored ones too. Each takes the most similar
+    free detection that is not void (of equal ones, the first in the file), or the first void one if there is no other. In
+    the end, the detections left over that are not void may match a crowd. A match with an ignored or void side uses up both
+    and counts for nothing.
 
-    Annotations that compete for no detection, directly or not, do not wait for each other, so all those that are the k-th of
-    their component have their turn at once.
+    Annotations that do not compete for a detection, directly or indirectly, do not wait for each other: the k-th annotations
+    of all components have their turn at once.
 
-    Takes and gives what `apframe.matching.assignments` says. Beyond that:
+    Arguments and result are described in `apframe.matching.assignments`. In addition:
 
     Parameters
     ----------
     pairs
-        may also have `row` (the place of the detection in the file; by default its number), `ranges` (the slices in which the
-        two can be matched, as bits; by default all) and `void` (the slices in which the detection is void; by default none)
+        may also have `row` (the position of the detection in the file; by default its number), `ranges` (the slices in which
+        the two can match, as bits; by default all) and `void` (the slices in which the detection is void; by default none)
 
     Source: `computeStatistics` of KITTI's `evaluate_object.cpp`.
 
@@ -47,10 +47,10 @@ def match_by_annotation(
 def match_best_scores(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign to each annotation the free detection with the best score that is similar enough.
+    """Assign to each annotation the sufficiently similar free detection with the best score.
 
-    Void or not makes no difference, and crowds have no part. The scores of the true positives are those that cut-offs are
-    chosen from. For the rest see `match_by_annotation`.
+    Void detections are treated like others, and crowds are left out. Score cut-offs are chosen from the scores of the true
+    positives. For the rest see `match_by_annotation`.
 
     >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.6, 0.9]})
     >>> match_best_scores(pairs, np.array([False]), np.array([[False]]), np.array([0.5]),
@@ -63,13 +63,13 @@ def match_best_scores(
 def match_in_file_order(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations by annotation, among all detections, once.
+    """Assign detections to annotations by annotation, once, among all detections.
 
-    The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
-    alike, so that all slices are alike. Each takes the most similar free detection, of equal ones the best ranked. What is left
-    over is assigned to a crowd, and thereby ignored, if it has a pair with one, however small the similarity.
+    The annotations of an image and category take their turns in file order, ignored ones too, so all slices have the same
+    matches. Each takes the most similar free detection, of equal ones the best ranked. Detections left over are assigned to a
+    crowd, and thereby ignored, if they have a pair with one, however small the similarity.
 
-    Takes and gives what `apframe.matching.assignments` says.
+    Arguments and result are described in `apframe.matching.assignments`.
 
     Source: `TH14evalDet_Updated.m` of the THUMOS14 evaluation kit.
 
@@ -122,31 +122,31 @@ def _match(
     row = row[np.lexsort((*preference, annotation[pair[row]], problem[row], turn))]
     target = problem[row] * len(is_crowd) + annotation[pair[row]]
     used = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
-    won = []
+    chosen_rows = []
     for begin, end in pairwise([0, *np.cumsum(np.bincount(turn)).tolist()]):
         free = begin + np.flatnonzero(~used[taker[row[begin:end]]])
         first = row[free[np.diff(target[free], prepend=-1) != 0]]
         used[taker[first]] = True
-        won.append(first)
+        chosen_rows.append(first)
     if not by_score:
         crowd = np.flatnonzero(of_crowd & ~is_void & ~used[taker])
         crowd = crowd[np.lexsort((annotation[pair[crowd]], taker[crowd]))]
-        won.append(crowd[np.diff(taker[crowd], prepend=-1) != 0])
-    held = np.concatenate(won) if won else row[:0]
-    held = held[np.lexsort((threshold[held], slices[held], detection[pair[held]]))]
-    return pairs.select("detection", "annotation", "similarity")[pair[held]].with_columns(
-        pl.Series("slice", slices[held], dtype=pl.Int16),
-        pl.Series("first", threshold[held], dtype=pl.UInt16),
-        pl.Series("last", threshold[held] + 1, dtype=pl.UInt16),
-        pl.Series("is_repeat", is_void[held]),
+        chosen_rows.append(crowd[np.diff(taker[crowd], prepend=-1) != 0])
+    winners = np.concatenate(chosen_rows) if chosen_rows else row[:0]
+    winners = winners[np.lexsort((threshold[winners], slices[winners], detection[pair[winners]]))]
+    return pairs.select("detection", "annotation", "similarity")[pair[winners]].with_columns(
+        pl.Series("slice", slices[winners], dtype=pl.Int16),
+        pl.Series("first", threshold[winners], dtype=pl.UInt16),
+        pl.Series("last", threshold[winners] + 1, dtype=pl.UInt16),
+        pl.Series("is_repeat", is_void[winners]),
     )
 
 
-def _turns(detection: np.ndarray, annotation: np.ndarray, n_annotations: int, kept: np.ndarray) -> np.ndarray:
-    """The turn of each annotation: its place, from 0, among those that it competes with through the pairs that are kept."""
+def _turns(detection: np.ndarray, annotation: np.ndarray, n_annotations: int, is_considered: np.ndarray) -> np.ndarray:
+    """Return the turn of each annotation: its position, from 0, among its competitors through the flagged pairs."""
     part_of = np.full(n_annotations, -1)
-    part_of[annotation[kept]] = connect(detection[kept], annotation[kept])
-    known = np.flatnonzero(part_of >= 0)
+    part_of[annotation[is_considered]] = connect(detection[is_considered], annotation[is_considered])
+    in_parts = np.flatnonzero(part_of >= 0)
     turns = np.zeros(n_annotations, dtype=np.int64)
-    turns[known] = place_within(part_of[known]) - 1
+    turns[in_parts] = place_within(part_of[in_parts]) - 1
     return turns

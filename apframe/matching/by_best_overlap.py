@@ -1,4 +1,4 @@
-"""Matching by best overlap: each detection looks at the annotation it overlaps most, and at no other (VOC, Open Images)."""
+"""Matching by best overlap: each detection considers only the annotation that it overlaps most (VOC, Open Images)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ def match_by_best_overlap(
 ) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects at once.
 
-    A detection's best annotation (the first, where several are equal) depends on neither threshold nor slice. Where that
-    annotation is ignored, every detection that reaches it is assigned, and thereby ignored. Where it counts, the best ranked
-    detection that reaches it is assigned; the others are not, and do not try another annotation.
+    A detection's best annotation (of equal ones, the first) depends on neither threshold nor slice. If that annotation is
+    ignored, every detection that reaches it is assigned to it, and thereby ignored. If it counts, the best ranked detection
+    that reaches it is assigned to it; the others remain unassigned, and do not try another annotation.
 
-    Crowds (group-of boxes) stand apart: a detection that is assigned to nothing else at a threshold tries the crowd that it
-    is most similar to (the first, where several are equal).
+    Crowds (group-of boxes) are matched separately: a detection that is assigned to nothing else at a threshold tries its
+    most similar crowd (of equal ones, the first).
 
-    Where pairs have a column `is_last`, those flagged are tried by the detections that are assigned to nothing else at a
-    threshold: see `_match_last`.
+    If pairs have a column `is_fallback`, detections that are assigned to nothing else at a threshold try the flagged pairs:
+    see `_match_with_fallback`.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+    Arguments and result, in the order of `detection`, are described in `apframe.matching.assignments`. In addition:
 
     Parameters
     ----------
     count_groups
-        whether one detection of each crowd is a true positive: the best ranked of those assigned to it; the others are
-        `is_repeat`. Without it crowds are to be flagged in `ignored`.
+        whether the best ranked detection assigned to each crowd is a true positive; the others are `is_repeat`. If False,
+        crowds must be flagged in `ignored`.
 
-    Source: `voc_eval` of py-faster-rcnn, which is strict (`VOCevaldet` of the VOC development kit is not); for crowds
-    `PerImageEvaluation` of the TensorFlow Object Detection API, which is not.
+    Source: `voc_eval` of py-faster-rcnn, which is strict (`VOCevaldet` of the VOC development kit is not); for crowds,
+    `PerImageEvaluation` of the TensorFlow Object Detection API, which is not strict.
 
     >>> pairs = pl.DataFrame({"detection": [0, 1, 1], "annotation": [0, 0, 1], "similarity": [0.6, 0.8, 0.7]})
     >>> match_by_best_overlap(pairs, np.array([False, False]), np.array([[False, False]]), np.array([0.5, 0.75]),
     ...                       strict=False, count_groups=False).select("detection", "annotation", "first", "last").rows()
     [(0, 0, 0, 1), (1, 0, 1, 2)]
     """
-    if "is_last" in pairs.columns:
-        return _match_last(pairs, is_crowd, ignored, thresholds, strict=strict, count_groups=count_groups)
+    if "is_fallback" in pairs.columns:
+        return _match_with_fallback(pairs, is_crowd, ignored, thresholds, strict=strict, count_groups=count_groups)
     pairs = pairs.select("detection", "annotation", "similarity")
     detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)
     reach = count_reached(similarity, thresholds, strict=strict)
@@ -52,17 +52,17 @@ def match_by_best_overlap(
     row = find_best(np.flatnonzero(~of_crowd), detection, annotation, similarity)
     # by annotation, its best ranked rival first
     row = row[np.argsort((annotation[row].astype(np.int64) << 32) | detection[row])]
-    # at the first so many of the thresholds that a detection reaches, a better ranked one has the annotation if it counts
-    taken = np.minimum(reached_before(annotation[row], reach[row]), reach[row])
-    late = np.flatnonzero(taken)
-    held = [
-        _hold(row, taken, reach[row]),
-        _hold_in_some_slices(row[late], taken[late], ignored[:, annotation[row[late]]]),
+    # number of thresholds at which a better ranked detection has the annotation, if it counts
+    n_taken = np.minimum(reached_before(annotation[row], reach[row]), reach[row])
+    late = np.flatnonzero(n_taken)
+    parts = [
+        _hold(row, n_taken, reach[row]),
+        _hold_in_some_slices(row[late], n_taken[late], ignored[:, annotation[row[late]]]),
     ]
     if of_crowd.any():
         n_detections = int(detection.max()) + 1
         single_of, reach_of, taken_of = np.zeros((3, n_detections), dtype=np.int64)
-        single_of[detection[row]], reach_of[detection[row]], taken_of[detection[row]] = annotation[row], reach[row], taken
+        single_of[detection[row]], reach_of[detection[row]], taken_of[detection[row]] = annotation[row], reach[row], n_taken
         crowd = find_best(np.flatnonzero(of_crowd), detection, annotation, similarity)
         left_over = np.minimum(taken_of[detection[crowd]], reach[crowd])
         late = np.flatnonzero(left_over)
@@ -70,29 +70,29 @@ def match_by_best_overlap(
             _hold(crowd, reach_of[detection[crowd]], reach[crowd]),
             _hold_in_some_slices(crowd[late], left_over[late], ~ignored[:, single_of[detection[crowd[late]]]]),
         ])  # fmt: skip
-        held.append(_tell_repeats(tries, detection, annotation, len(ignored)) if count_groups else tries)
-    assigned = pl.concat(held)
+        parts.append(_flag_repeats(tries, detection, annotation, len(ignored)) if count_groups else tries)
+    assigned = pl.concat(parts)
     return (
         pl.concat([pairs[assigned["pair"]], assigned.drop("pair")], how="horizontal")
         .sort("detection", "slice", "first")
     )  # fmt: skip
 
 
-def _match_last(
+def _match_with_fallback(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool, count_groups: bool
 ) -> pl.DataFrame:
-    """As `match_by_best_overlap`, first without the pairs that are `is_last`, then these of the detections that are left over.
+    """Match as `match_by_best_overlap`: first the other pairs, then the `is_fallback` pairs of the detections left over.
 
-    Annotations that are tried last do not count; each that is no crowd is assigned to one detection all the same, and another
-    goes on to the crowds. Which detections are left over differs between thresholds and slices.
+    Fallback annotations do not count. Still, each one that is no crowd is assigned to one detection only, and other
+    detections go on to the crowds. The detections left over differ between thresholds and slices.
 
     >>> pairs = pl.DataFrame({"detection": [0, 0, 1, 2], "annotation": [0, 1, 1, 1], "similarity": [0.6, 0.9, 0.8, 0.7],
-    ...     "is_last": [False, True, True, True]})
+    ...     "is_fallback": [False, True, True, True]})
     >>> match_by_best_overlap(pairs, np.array([False, False]), np.array([[False, True]]), np.array([0.5]), strict=False,
     ...                       count_groups=False).select("detection", "annotation").rows()
     [(0, 0), (1, 1)]
     """
-    at_once, later = pairs.filter(~pl.col("is_last")).drop("is_last"), pairs.filter("is_last").drop("is_last")
+    at_once, later = pairs.filter(~pl.col("is_fallback")).drop("is_fallback"), pairs.filter("is_fallback").drop("is_fallback")
     parts = []
     for number, of_slice in enumerate(ignored):
         for first in range(len(thresholds)):
@@ -111,7 +111,7 @@ def _match_last(
 
 
 def find_best(row: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray) -> np.ndarray:
-    """Of some of the pairs, those of each detection's most similar annotation, the first of several.
+    """Return the given pairs of each detection with its most similar annotation, the first of several equal ones.
 
     >>> find_best(np.array([0, 1, 2]), np.array([7, 7, 8]), np.array([1, 0, 0]), np.array([0.5, 0.5, 0.2])).tolist()
     [1, 2]
@@ -126,7 +126,7 @@ def find_best(row: np.ndarray, detection: np.ndarray, annotation: np.ndarray, si
 
 
 def _hold(pair: np.ndarray, first: np.ndarray, last: np.ndarray, slices: np.ndarray | None = None) -> pl.DataFrame:
-    """Assignments of pairs at thresholds first .. last - 1, where there are any; in all slices, or one each."""
+    """Return the assignments of pairs at thresholds first .. last - 1, if there are any; in all slices, or one each."""
     row = np.flatnonzero(first < last)
     number = np.full(len(row), EVERY_SLICE) if slices is None else slices[row]
     return pl.DataFrame(
@@ -136,7 +136,7 @@ def _hold(pair: np.ndarray, first: np.ndarray, last: np.ndarray, slices: np.ndar
 
 
 def _hold_in_some_slices(pair: np.ndarray, last: np.ndarray, where: np.ndarray) -> pl.DataFrame:
-    """Assignments of pairs at thresholds 0 .. last - 1, in the slices given as flags of shape (slices, pairs)."""
+    """Return the assignments of pairs at thresholds 0 .. last - 1, in the flagged slices (flags: slices × pairs)."""
     everywhere = where.all(axis=0)
     slices, row = np.nonzero(where & ~everywhere)
     return pl.concat([
@@ -145,10 +145,10 @@ def _hold_in_some_slices(pair: np.ndarray, last: np.ndarray, where: np.ndarray) 
     ])  # fmt: skip
 
 
-def _tell_repeats(tries: pl.DataFrame, detection: np.ndarray, annotation: np.ndarray, n_slices: int) -> pl.DataFrame:
-    """Each threshold on its own: whether a better ranked detection is assigned to the same crowd there.
+def _flag_repeats(tries: pl.DataFrame, detection: np.ndarray, annotation: np.ndarray, n_slices: int) -> pl.DataFrame:
+    """Flag, at each threshold on its own, assignments to a crowd that a better ranked detection is assigned to as well.
 
-    Where one of a crowd's assignments holds in some slices only, all of them are told apart by slice.
+    If one of a crowd's assignments holds in some slices only, all of them are split by slice.
     """
     crowd = pl.Series("crowd", annotation[tries["pair"].to_numpy()])
     rank = pl.Series("rank", detection[tries["pair"].to_numpy()])

@@ -1,4 +1,4 @@
-"""Matching by score: each detection, best score first, takes the best annotation that is still free (COCO)."""
+"""Matching by score: each detection, best score first, takes the best free annotation (COCO)."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def match_by_score(
 ) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects (area ranges) at once.
 
-    COCO walks the detections of an image and category by descending score; each takes, among the annotations that are
-    free and similar enough, one that is not ignored before one that is, then the most similar, then the later one.
-    A crowd is always free. So all annotations rank detections alike, by score, and there is exactly one stable matching.
+    COCO walks the detections of an image and category by descending score. Among the free annotations that are similar
+    enough, each takes one that is not ignored before one that is, then the most similar, then the later one. A crowd is
+    always free. So all annotations rank detections in the same way, by score, and there is exactly one stable matching.
     It is found in two steps:
 
-    1. Where every rival for an annotation has no other candidate, the matching is known at once: a detection has the
-       annotation at the thresholds that it reaches and no better ranked rival does. That holds in all slices.
-    2. The few others are walked as COCO does, but all images, thresholds and slices side by side: first the best ranked
+    1. If no rival for an annotation has another candidate, the matching is known immediately: a detection has the
+       annotation at the thresholds that it reaches and no better ranked rival does. This holds in all slices.
+       2. The few others are walked as COCO does, but for all images, thresholds and slices at once: first the best ranked
        detection of each, then the second one, and so on.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. With `first_of_equals`, of equally
-    similar annotations the first is taken, not the later one.
+    Arguments and result, in the order of `detection`, are described in `apframe.matching.assignments`. With `first_of_equals`,
+    the first of equally similar annotations is taken, not the last.
 
     Source: `COCOeval.evaluateImg`.
 
@@ -86,7 +86,7 @@ def match_by_score(
 def match_nearest(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """As `match_by_score`, but of equally similar annotations the first is taken.
+    """Match as `match_by_score`, but of equally similar annotations take the first.
 
     Source: `accumulate` of nuscenes-devkit, `eval/detection/algo.py`.
 
@@ -109,8 +109,8 @@ def _settle(
     *,
     first_of_equals: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The stable matching of some of the pairs: pair, slice, first and last threshold of every assignment."""
-    # a detection's candidates stand together, the most similar one on top, of equal ones the later annotation or the first
+    """Return the stable matching of some pairs: pair, slice, first and last threshold of every assignment."""
+    # a detection's candidates are together, the most similar first, of equal ones the later annotation or the first
     place = annotation[pair].astype(np.int64)
     pair = pair[np.lexsort((place if first_of_equals else -place, -similarity[pair], detection[pair]))]
     if not len(pair):
@@ -121,7 +121,7 @@ def _settle(
     n_candidates = np.diff(first_rows, append=len(pair))
     part = connect(np.repeat(np.arange(len(first_rows)), n_candidates), target)
     place = np.repeat(place_within(part[first_rows]), n_candidates)
-    # where no detection chooses between an annotation that counts and one that does not, all slices are alike
+    # if no detection chooses between an annotation that counts and one that does not, all slices are alike
     flags = ignored[:, annotation]
     has_both = np.logical_or.reduceat(flags, first_rows, axis=1) & np.logical_or.reduceat(~flags, first_rows, axis=1)
     differs = np.zeros(len(pair), dtype=bool)
@@ -130,14 +130,14 @@ def _settle(
 
     candidates = _Candidates(detection, target, place, reach, is_crowd[annotation])
     alike, apart = np.flatnonzero(~differs), np.flatnonzero(differs)
-    found = [candidates.settle(alike, np.zeros((1, len(alike)), dtype=bool)), candidates.settle(apart, flags[:, apart])]
-    found[0][1][:] = EVERY_SLICE
-    rows, slices, first, last = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    assignments = [candidates.settle(alike, np.zeros((1, len(alike)), dtype=bool)), candidates.settle(apart, flags[:, apart])]
+    assignments[0][1][:] = EVERY_SLICE
+    rows, slices, first, last = (np.concatenate(columns) for columns in zip(*assignments, strict=True))
     return pair[rows], slices, first, last
 
 
 def connect(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """A number for each pair, that of one of the pairs: the same for all that hang together by shared ends, however far.
+    """Number the connected components of pairs: the same number for all pairs that are linked by shared ends.
 
     >>> connect(np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
     [0, 0, 2]
@@ -146,9 +146,9 @@ def connect(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     while True:
         before = part
         for ends in (left, right):
-            least = np.full(int(ends.max(initial=0)) + 1, len(left))
-            np.minimum.at(least, ends, part)
-            part = least[ends]
+            smallest = np.full(int(ends.max(initial=0)) + 1, len(left))
+            np.minimum.at(smallest, ends, part)
+            part = smallest[ends]
         part = part[part]  # parts are numbered by pairs, whose own parts are closer to the end
         if np.array_equal(part, before):
             return part
@@ -156,9 +156,9 @@ def connect(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Pairs of which the detections still have to choose, in the order of the detections and their preference.
+    """Pairs among which the detections still have to choose, in the order of the detections and their preference.
 
-    `target` is the number of the annotation, `place` that of the detection in its part, `reach` the number of thresholds.
+    `target` numbers the annotations, `place` the detections within a part; `reach` counts the thresholds reached.
     """
 
     detection: np.ndarray
@@ -168,9 +168,9 @@ class _Candidates:
     is_crowd: np.ndarray
 
     def settle(self, rows: np.ndarray, ignored: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The stable matching among some rows: row, slice, first and last threshold of every assignment.
+        """Return the stable matching among some rows: row, slice, first and last threshold of every assignment.
 
-        `ignored` has a flag for each slice and row. All parts are walked side by side, in all slices and at all thresholds.
+        `ignored` has a flag for each slice and row. All parts, slices and thresholds are walked at once.
         """
         n_thresholds = int(self.reach[rows].max(initial=0))
         width = min(n_thresholds, _BITS)
@@ -181,30 +181,30 @@ class _Candidates:
         if not wins:
             return rows[:0], rows[:0], rows[:0], rows[:0]
         slices, row, threshold = (np.concatenate(column) for column in zip(*wins, strict=True))
-        # thresholds that follow one another are one assignment
+        # consecutive thresholds form one assignment
         step, n = n_thresholds + 1, len(self.reach)
-        held = np.sort((slices * n + row) * step + threshold)
-        starts = np.flatnonzero(np.diff(held, prepend=-2) != 1)
-        first_held, number = held[starts] % step, held[starts] // step
-        return number % n, number // n, first_held, first_held + np.diff(starts, append=len(held))
+        keys = np.sort((slices * n + row) * step + threshold)
+        starts = np.flatnonzero(np.diff(keys, prepend=-2) != 1)
+        start, number = keys[starts] % step, keys[starts] // step
+        return number % n, number // n, start, start + np.diff(starts, append=len(keys))
 
     def _walk(
         self, rows: np.ndarray, ignored: np.ndarray, slice_: int, first: int, width: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The assignments in some slices, from number `slice_` on, and at some thresholds, from number `first` on.
+        """Yield the assignments in some slices, from number `slice_` on, and at some thresholds, from number `first` on.
 
-        Each bit of an integer is one slice and threshold: first the best ranked detection of each part takes what it prefers,
-        in each bit one annotation that is still free there; then the second one, and so on by `place`.
+        Each bit of an integer is one slice and threshold. First the best ranked detection of each part takes the annotation it
+        prefers among those free in each bit; then the second one, and so on by `place`.
         """
         reached = (_ONE << (self.reach[rows] - first).clip(0, width).astype(np.uint64)) - _ONE
-        # ignored annotations come after the others: each candidate is there twice, for the slices where it counts, and the rest
+        # ignored annotations come last: each candidate occurs twice, for slices where it counts and for the rest
         masks = np.zeros((2, len(rows)), dtype=np.uint64)
         for number, flags in enumerate(ignored):
             masks[flags.astype(np.int8), np.arange(len(rows))] |= reached << np.uint64(number * width)
         is_ignored, at = np.nonzero(masks)
         in_order = np.lexsort((is_ignored, self.detection[rows[at]], self.place[rows[at]]))
         mask, row = masks[is_ignored[in_order], at[in_order]], rows[at[in_order]]
-        detection, target, is_closed = self.detection[row], self.target[row], ~self.is_crowd[row]  # once it is taken
+        detection, target, is_closed = self.detection[row], self.target[row], ~self.is_crowd[row]  # once it is assigned
         is_second = is_ignored[in_order] > 0
         starts = np.flatnonzero(np.diff(detection.astype(np.int64), prepend=-1))
         nth = np.arange(len(row)) - np.repeat(starts, np.diff(starts, append=len(row)))
@@ -214,18 +214,18 @@ class _Candidates:
             won = mask[own] & free[target[own]]
             won &= ~_before(won, nth[own])
             mask[own] = won
-            for copy in (~is_second[own], is_second[own]):  # no annotation twice
-                taken = copy & is_closed[own]
-                free[target[own][taken]] &= ~won[taken]
+            for copy in (~is_second[own], is_second[own]):  # so that no annotation occurs twice
+                is_used = copy & is_closed[own]
+                free[target[own][is_used]] &= ~won[is_used]
         some = np.flatnonzero(mask)
         mask, row = mask[some], row[some]
         for bit in range(len(ignored) * width):
-            held = np.flatnonzero(mask & (_ONE << np.uint64(bit)))
-            yield np.full(len(held), slice_ + bit // width), row[held], np.full(len(held), first + bit % width)
+            at_bit = np.flatnonzero(mask & (_ONE << np.uint64(bit)))
+            yield np.full(len(at_bit), slice_ + bit // width), row[at_bit], np.full(len(at_bit), first + bit % width)
 
 
 def _before(sets: np.ndarray, nth: np.ndarray) -> np.ndarray:
-    """The union of the sets before each one in its group; `nth` is its number in the group, from 0."""
+    """Return the union of the sets before each one in its group; `nth` is its number in the group, from 0."""
     union, step = np.where(nth > 0, np.append(sets[:1], sets[:-1]), np.uint64(0)), 1
     while step < nth.max(initial=0):  # each set now has those of `step` before
         union[step:] |= np.where(nth[step:] > step, union[:-step], np.uint64(0))

@@ -1,4 +1,4 @@
-"""Matching by similarity: the most similar pair of all is taken first, whatever its score (Detectron's proposal recall)."""
+"""Matching by similarity: the most similar pair is matched first, whatever its score (Detectron's proposal recall)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ def match_by_similarity(
 ) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects at once.
 
-    In each slice, crowds and ignored annotations are left out before anything is paired, so that no detection is lost to
-    them. Then the most similar pair is taken, both leave, and so on; of equal pairs the earlier annotation comes first, then
-    the better ranked detection. Thresholds do not matter: a pair is assigned at all those that it reaches. Pairs that reach
-    none come last and take nothing from the others, which is why they may be absent.
+    In each slice, crowds and ignored annotations are left out first, so that no detection is lost to them. Then the most
+    similar pair is matched, both leave, and so on; of equal pairs, the earlier annotation comes first, then the better ranked
+    detection. Thresholds do not matter: a pair is assigned at all thresholds that it reaches. Pairs that reach none come last
+    and take nothing from the others, so they may be absent.
 
-    That order is the same seen from both sides of a pair, so a pair that is the first of both its detection and its
-    annotation can be taken at once, wherever it stands among the others: all such pairs of the data set leave in one round.
-    Where every rival for an annotation has no other candidate there is nothing to settle at all.
+    Both sides of a pair see the same order, so a pair that is the first of both its detection and its annotation can be
+    matched at once, wherever it is among the others: all such pairs of the data set leave in one round. If no rival for an
+    annotation has another candidate, there is nothing to resolve.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+    Arguments and result, in the order of `detection`, are described in `apframe.matching.assignments`. In addition:
 
     Parameters
     ----------
     pairs
-        which detections there are matters to the others, whatever their scores: a limit on detections is to be applied before
+        every detection matters to the others, whatever its score: apply limits on detections before
 
     Source: `_evaluate_box_proposals` of detectron2.
 
@@ -66,17 +66,17 @@ def match_by_similarity(
 
 
 def _settle_in_rounds(slices: np.ndarray, detection: np.ndarray, annotation: np.ndarray) -> np.ndarray:
-    """Which rows are taken, when in each slice the first is, all others of its detection and annotation leave, and so on."""
+    """Return the matched rows: in each slice, match the first row, drop others of its detection and annotation, and repeat."""
     taker, target = number_within(slices, detection), number_within(slices, annotation)
-    row, taken = np.arange(len(slices)), [np.arange(0)]
+    row, rounds = np.arange(len(slices)), [np.arange(0)]
     first_of_taker, first_of_target = np.empty_like(row), np.empty_like(row)
     while len(row):
         # the last value written stays, so the first row of each is written last
         first_of_taker[taker[row[::-1]]] = row[::-1]
         first_of_target[target[row[::-1]]] = row[::-1]
         wins = row[(first_of_taker[taker[row]] == row) & (first_of_target[target[row]] == row)]
-        taken.append(wins)
+        rounds.append(wins)
         is_gone = np.zeros((2, len(taker)), dtype=bool)
         is_gone[0, taker[wins]] = is_gone[1, target[wins]] = True
         row = row[~(is_gone[0, taker[row]] | is_gone[1, target[row]])]
-    return np.concatenate(taken)
+    return np.concatenate(rounds)

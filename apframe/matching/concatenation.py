@@ -1,4 +1,4 @@
-"""Verdicts of disjoint images put together: those of all images at once, as if nothing had been taken apart."""
+"""Verdicts of disjoint images, combined into those of all images at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Columns = Mapping[str, np.ndarray]
 
 
 def concat(parts: Sequence[Verdicts]) -> Verdicts:
-    """The verdicts of disjoint images put together: those of all images at once, up to the order of a detection's hits.
+    """Combine the verdicts of disjoint images into those of all images; the order of a detection's hits may differ.
 
-    `row` stays as it is: where ties="input" or "later", number the rows of all parts through before.
+    `row` is unchanged: with ties="input" or "later", number the rows consecutively over all parts before.
 
     Raises
     ------
     ParameterError
-        there are no parts; they differ in thresholds, area ranges, limits, ties or types of ids, or share an image
+        there are no parts, or parts differ in thresholds, area ranges, limits, ties or types of ids, or share an image
 
     >>> from apframe.matching.verdicts import example
     >>> whole = example()
@@ -55,19 +55,19 @@ def concat(parts: Sequence[Verdicts]) -> Verdicts:
             table = getattr(part, f"{name}s")
             tables[f"{name}s"].append(table.with_columns(list=number.gather(table["list"]), image=image.gather(table["image"])))
             n_before[name] += table.height
-    together = ({column.name: column.to_numpy() for column in pl.concat(each)} for each in tables.values())
-    return merge(replace(first, images=images, lists=lists), *together)
+    merged = ({column.name: column.to_numpy() for column in pl.concat(each)} for each in tables.values())
+    return merge(replace(first, images=images, lists=lists), *merged)
 
 
-def merge(whole: Verdicts, detections: Columns, annotations: Columns, hits: Columns) -> Verdicts:
-    """Verdicts from the rows of several parts, which come one part after the other.
+def merge(outline: Verdicts, detections: Columns, annotations: Columns, hits: Columns) -> Verdicts:
+    """Merge the rows of several parts, given one part after the other, into verdicts.
 
     Parameters
     ----------
-    whole
-        what the result has beside these rows: thresholds, images, lists, ...
+    outline
+        verdicts with everything but these rows: thresholds, images, lists, ...
     detections, annotations, hits
-        columns as in `Verdicts`: images and lists by their numbers in the whole, and rows of the first two by their positions
+        columns as in `Verdicts`: images and lists by their numbers in `outline`, and rows of the first two by their positions
         here. Detections of one part are in rank order
 
     >>> from apframe.matching.verdicts import example
@@ -76,24 +76,24 @@ def merge(whole: Verdicts, detections: Columns, annotations: Columns, hits: Colu
     >>> merge(example(), *columns).detections["score"].to_list()
     [0.9, 0.8]
     """
-    tie = detections["image" if whole.ties == "image" else "row"]
-    if whole.ties == "later":
+    tie = detections["image" if outline.ties == "image" else "row"]
+    if outline.ties == "later":
         tie = -tie.astype(np.int64)
     order = merge_order(detections["list"], detections["score"], tie)
-    listed = np.lexsort((annotations["row"], annotations["list"]))
+    annotation_order = np.lexsort((annotations["row"], annotations["list"]))
     places = {}
-    for name, rows in (("detection", order), ("annotation", listed)):
+    for name, rows in (("detection", order), ("annotation", annotation_order)):
         places[name] = np.empty(len(rows), dtype=np.uint32)
         places[name][rows] = np.arange(len(rows), dtype=np.uint32)
     at = {name: place[hits[name]] for name, place in places.items()}
     of_detections = np.argsort(at["detection"], kind="stable")
     return replace(
-        whole,
-        detections=_taken(detections, order),
-        annotations=_taken(annotations, listed),
-        hits=_taken({**hits, **at}, of_detections),
+        outline,
+        detections=_gather(detections, order),
+        annotations=_gather(annotations, annotation_order),
+        hits=_gather({**hits, **at}, of_detections),
     )
 
 
-def _taken(columns: Columns, rows: np.ndarray) -> pl.DataFrame:
+def _gather(columns: Columns, rows: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({name: column[rows] for name, column in columns.items()})

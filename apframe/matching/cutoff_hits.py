@@ -1,4 +1,4 @@
-"""Hits at every score cut-off, for matchers under which leaving out low scores changes the matches of higher ones."""
+"""Hits at every score cut-off, for matchers where leaving out low scores changes the matches of higher scores."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from apframe.matching.match_input import MatchInput
 from apframe.matching.reached import compared_columns, count_reached
 
 _NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
-_MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
+_MOST_PAIRS = 1 << 20  # pairs that are matched together, including copies for the operating points
 
 
-def hits_at_cut_offs(rows: MatchInput, limit: int) -> pl.DataFrame:
-    """The hits of a matcher that ranks by score cut-offs: those of `hits_by_score`, and of its first pass, if it has one.
+def hits_at_score_cutoffs(rows: MatchInput, limit: int) -> pl.DataFrame:
+    """Return the hits of a matcher that ranks by score cut-offs: of `hits_by_score`, and of its first pass, if it has one.
 
-    Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
+    Hits of the first pass, which is among all detections, only supply scores: `above` is NaN.
     """
-    # ByAnnotation takes equal detections in the order of the file
-    rows = replace(rows, links=rows.links.with_columns(row=rows.detections["row"].gather(rows.links["detection"])))
-    if rows.cut_offs:  # what differs by less than a cut-off is matched together
-        score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rows.cut_offs))
-        never = ~score.is_finite().gather(rows.links["detection"])
-        rows = replace(rows, detections=rows.detections.with_columns(score), links=rows.links.filter(~never))
+    # ByAnnotation matches equal detections in file order
+    rows = replace(rows, pairs=rows.pairs.with_columns(row=rows.detections["row"].gather(rows.pairs["detection"])))
+    if rows.score_cutoffs:  # detections between the same cut-offs are matched together
+        score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rows.score_cutoffs))
+        never = ~score.is_finite().gather(rows.pairs["detection"])
+        rows = replace(rows, detections=rows.detections.with_columns(score), pairs=rows.pairs.filter(~never))
     hits = hits_by_score(rows, limit)
     if rows.matcher.first_pass is None:
         return hits
-    pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
+    pairs = rows.pairs.filter((rows.detections["place"] <= limit).gather(rows.pairs["detection"]))
     first = find_hits(replace(rows, matcher=rows.matcher.first_pass), pairs)
     score = rows.detections["score"].gather(first["detection"])
     first = first.with_columns(above=pl.lit(np.nan), up_to=score)
     return pl.concat([hits, first]).sort("detection", maintain_order=True)
 
 
-def cut_down(score: np.ndarray, cut_offs: Sequence[float]) -> np.ndarray:
-    """The largest of fixed cut-offs, ascending, that each score reaches in single precision; -inf where there is none.
+def cut_down(score: np.ndarray, score_cutoffs: Sequence[float]) -> np.ndarray:
+    """Return the largest of the ascending cut-offs that each score reaches in single precision; -inf if it reaches none.
 
     >>> cut_down(np.array([0.557, 0.55, -0.1]), (0.0, float(np.float32(0.55)))).round(3).tolist()
     [0.55, 0.55, -inf]
     """
-    fixed = np.array(cut_offs)
+    fixed = np.array(score_cutoffs)
     return np.append(-np.inf, fixed)[np.searchsorted(fixed, score.astype(np.float32).astype(np.float64), side="right")]
 
 
 def hits_by_score(rows: MatchInput, limit: int) -> pl.DataFrame:
-    """The hits of every operating point: of the detections of at least some score, matched on their own.
+    """Return the hits at every operating point, where the detections of at least some score are matched on their own.
 
-    What competes, directly or not, is one component of the pairs. A component changes only at the scores of its own
+    Pairs that compete, directly or indirectly, form one component. A component changes only at the scores of its own
     detections, so it is matched again at each of these, and nowhere else. A component with one detection is matched once.
 
     Parameters
@@ -60,12 +60,12 @@ def hits_by_score(rows: MatchInput, limit: int) -> pl.DataFrame:
     rows
         detections and annotations with their pairs
     limit
-        of detections of an image and list: pairs beyond it are left out
+        largest number of detections of an image and list: pairs beyond it are left out
 
     Returns
     -------
-    The columns of `Verdicts.hits`, and above and up_to: the hit holds at the cut-offs in (above, up_to], which is -inf for "at
-    all lower ones". By detection, highest cut-off first.
+    The columns of `Verdicts.hits`, and above and up_to: the hit holds at the cut-offs in (above, up_to]; above is -inf if it
+    holds at all lower ones. By detection, highest cut-off first.
 
     >>> from apframe.matching.matchers import BySimilarity
     >>> few = {"list": [0, 0], "image": [0, 0], "row": [0, 1], "place": [1, 2], "score": [0.9, 0.2]}
@@ -76,7 +76,7 @@ def hits_by_score(rows: MatchInput, limit: int) -> pl.DataFrame:
     >>> hits_by_score(rows, 100).select("detection", "above", "up_to").rows()
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """
-    pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
+    pairs = rows.pairs.filter((rows.detections["place"] <= limit).gather(rows.pairs["detection"]))
     largest = pairs.select(pl.max_horizontal(compared_columns(pairs.columns))).to_series().to_numpy()
     reach = count_reached(largest, rows.cuts, strict=rows.matcher.strict)
     matters = pl.Series(reach > 0)
@@ -96,23 +96,23 @@ def hits_by_score(rows: MatchInput, limit: int) -> pl.DataFrame:
     up_to = score[level_at]
     is_last = np.append(begins[level_at][1:], True) if len(level_at) else begins[level_at]
     above = np.where(is_last, -np.inf, np.append(up_to[1:], -np.inf)) if len(up_to) else up_to
-    found = []
+    parts = []
     for begin, end in _blocks(begins, last_level - level + 1):
         copies = (last_level - level)[begin:end] + 1
         row = np.repeat(np.arange(begin, end), copies)
         cut = level[row] + np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-        taken = pairs[order[row]]
+        copied_pairs = pairs[order[row]]
         # a copy of a detection or annotation is its number and the cut-off
-        (found_copy, found_which), (expected_copy, expected_which) = (
-            np.unique(cut << 32 | taken[name].to_numpy(), return_inverse=True) for name in ("detection", "annotation")
+        (detection_copies, detection_numbers), (annotation_copies, annotation_numbers) = (
+            np.unique(cut << 32 | copied_pairs[name].to_numpy(), return_inverse=True) for name in ("detection", "annotation")
         )
-        copied = taken.with_columns(
-            detection=pl.Series(found_which, dtype=pl.UInt32), annotation=pl.Series(expected_which, dtype=pl.UInt32)
+        copied = copied_pairs.with_columns(
+            detection=pl.Series(detection_numbers, dtype=pl.UInt32), annotation=pl.Series(annotation_numbers, dtype=pl.UInt32)
         )
-        annotation = (expected_copy & _NUMBER).astype(np.uint32)
+        annotation = (annotation_copies & _NUMBER).astype(np.uint32)
         hits = find_hits(replace(rows, annotations=rows.annotations[annotation]), copied)
-        copy = found_copy[hits["detection"].to_numpy()]
-        found.append(
+        copy = detection_copies[hits["detection"].to_numpy()]
+        parts.append(
             hits.with_columns(
                 detection=pl.Series((copy & _NUMBER).astype(np.uint32)),
                 annotation=pl.Series(annotation).gather(hits["annotation"]),
@@ -120,18 +120,18 @@ def hits_by_score(rows: MatchInput, limit: int) -> pl.DataFrame:
                 up_to=pl.Series(up_to[copy >> 32]),
             )
         )
-    return pl.concat(found).sort("detection", "up_to", descending=[False, True], maintain_order=True)
+    return pl.concat(parts).sort("detection", "up_to", descending=[False, True], maintain_order=True)
 
 
 def _rivalled(rows: MatchInput, pairs: pl.DataFrame) -> np.ndarray:
-    """The annotation of each pair; in place of a crowd, which detections do not compete for, one for each detection alone."""
+    """Return the annotation of each pair; for a crowd, which detections do not compete for, a number of the detection's own."""
     annotation = pairs["annotation"].to_numpy().astype(np.int64)
     is_crowd = rows.annotations["is_crowd"].to_numpy()[annotation]
     return np.where(is_crowd, rows.annotations.height + pairs["detection"].to_numpy(), annotation)
 
 
 def _blocks(begins: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Runs of whole components that come to about so many copies; one empty run if there are none."""
+    """Yield runs of whole components of about `_MOST_PAIRS` copies; one empty run if there are none."""
     starts = np.flatnonzero(begins)
     if not len(starts):
         yield 0, 0

@@ -1,4 +1,4 @@
-"""Matching by the largest sum of similarities, where ignored annotations compete as all others do."""
+"""Matching by the largest sum of similarities, where ignored annotations compete like all others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.optimal import expand, solve
 from apframe.matching.reached import count_reached
 
-_DIGITS = 1e6  # what similarities are multiplied by, and then rounded
+_DIGITS = 1e6  # similarities are multiplied by this, and then rounded
 
 
 def match_largest_sum(
@@ -18,11 +18,11 @@ def match_largest_sum(
 ) -> pl.DataFrame:
     """Assign detections to annotations one to one, so that the sum of round(1e6 similarity) is as large as possible.
 
-    Only pairs that reach the threshold can be matched. Annotations compete alike, whether they count or not, so the matches
-    are the same in all slices. Scores do not matter. Of equal sums, that with more pairs is taken, then that of better ranked
-    detections; the reference leaves this open.
+    Only pairs that reach the threshold can match. Annotations compete in the same way, whether they count or not, so the
+    matches are the same in all slices. Scores do not matter. Of equal sums, the one with more pairs wins, then the one with
+    better ranked detections; the reference leaves this open.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`.
+    Arguments and result, in the order of `detection`, are described in `apframe.matching.assignments`.
 
     Source: `HungarianMatcher` of waymo-open-dataset.
 
@@ -42,12 +42,12 @@ def match_largest_sum(
     reach = count_reached(similarity, thresholds, strict=strict)
     row, _, threshold = expand(np.flatnonzero(reach > 0), reach, 1)
     sparse = import_optional("scipy.sparse", "matching by the largest sum needs SciPy", "scipy", "optimal")
-    taken = solve(threshold, detection[row], annotation[row], np.rint(_DIGITS * similarity[row]), sparse)
-    row, threshold = row[taken], threshold[taken]
-    found = pairs[row].with_columns(
+    matched = solve(threshold, detection[row], annotation[row], np.rint(_DIGITS * similarity[row]), sparse)
+    row, threshold = row[matched], threshold[matched]
+    assigned = pairs[row].with_columns(
         pl.lit(EVERY_SLICE, pl.Int16).alias("slice"),
         pl.Series("first", threshold, dtype=pl.UInt16),
         pl.Series("last", threshold + 1, dtype=pl.UInt16),
         is_repeat=False,
     )
-    return found.sort("detection", "first")
+    return assigned.sort("detection", "first")

@@ -1,4 +1,4 @@
-"""Detections, annotations and the links between them, as tables for matching."""
+"""Detections, annotations and the pairs of both, as tables for matching."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from apframe.matching.matchers import ByScore, Matcher
 
 @dataclass(frozen=True)
 class MatchInput:
-    """Detections and annotations by list, and the links between them: what is matched, or what was.
+    """Detections and annotations by list, and the pairs of both, before matching or after.
 
     Attributes
     ----------
     detections
         list, image, row, place, score, inside: see `Verdicts`. By list, then rank
     annotations
-        list, image, row, counts: see `Verdicts`; `is_crowd` where they are matched. By list, then row
-    links
-        detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
-        Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low. They
-        have `left_out` if area ranges leave out detections: bits of the ranges that leave out this one. If detections can be
-        void, they have `void`, bits of the ranges in which this one is, and `ranges`, of those in which the two can match. They
-        have `is_last` where some annotations are tried by detections that match no other
+        list, image, row, counts: see `Verdicts`; `is_crowd` if they are to be matched. By list, then row
+    pairs
+        detection and annotation (row numbers of these tables), with the `similarity` of a pair, or the columns of a hit. If
+        ignored annotations are crowds, pairs also have `inside`, the similarity to a crowd, null if it is too low. If area
+        ranges leave out detections, they have `left_out`: bits of the ranges that leave out this one. If detections can be
+        void, they have `void`, bits of the ranges in which this one is void, and `ranges`, bits of those in which the two can
+        match. They have `is_fallback` if detections that match nothing else try some of the annotations
     lists
-        group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
+        group and category (the number of the list that it is a part of) of each list, by its number; and attributes of lists
     cuts
-        what similarities are compared with, ascending: the thresholds, or -inf where all pairs reach the one that there is
+        the values that similarities are compared with, ascending: the thresholds, or -inf if all pairs reach the only one
     n_ranges
-        how many area ranges the bits of `inside` and `counts` stand for
+        number of area ranges, which the bits of `inside` and `counts` stand for
     matcher
-        who is matched with whom
+        the matching rule
     own_limits
-        whether each limit takes detections of its own, so that leaving out those beyond it can change any match
+        whether each limit selects its own detections, so that leaving out those beyond it can change any match
     keeps_empty
-        whether a group has a list of each category, also one without rows
+        whether a group has a list of each category, even without rows
     own_places
         whether a rule of the protocol sets the places, so that slices of detections keep them
-    cut_offs
-        the score cut-offs that there are, where they are fixed
+    score_cutoffs
+        the score cut-offs, if they are fixed
     """
 
     detections: pl.DataFrame
     annotations: pl.DataFrame
-    links: pl.DataFrame
+    pairs: pl.DataFrame
     lists: pl.DataFrame
     cuts: np.ndarray = field(default_factory=lambda: np.zeros(0))
     n_ranges: int = 1
@@ -54,4 +54,4 @@ class MatchInput:
     own_limits: bool = False
     own_places: bool = False
     keeps_empty: bool = False
-    cut_offs: tuple[float, ...] = ()
+    score_cutoffs: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""The matchers, each a frozen value with its parameters: who is matched with whom."""
+"""The matchers: rules of who is matched with whom, as frozen values with their parameters."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-Wanted = Literal["reaching", "nearest", "crowds", "copies"]
+PairsRead = Literal["reaching", "nearest", "crowds", "copies"]
 TIES = {
     "image": "equal scores are ordered by image",
     "input": "equal scores stay in the order of the input",
     "later": "of equal scores, the last in the input comes first",
 }
-"""In what order detections of equal scores are."""
+"""The order of detections with equal scores."""
 
 
 @dataclass(frozen=True)
 class Matcher:
-    """Who is matched with whom; each of the classes below is one way.
+    """A rule of who is matched with whom; each subclass is one rule.
 
     Attributes
     ----------
     ties
-        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
+        order of detections with equal scores: "image" (by image id, pooled categories one after the other), "input" or
         "later" (the last in the input first)
     strict
         whether a similarity must exceed the threshold; otherwise reaching it is enough
     name
-        what `matching=` takes
+        the name that `matching=` accepts
     description
         the rule in words
     cutting_is_filtering
-        whether leaving out the detections below a score changes no match of the others. If not, a verdict belongs to an
-        operating point: whatever cuts by score matches again
+        whether leaving out the detections below a score changes no match of the others. If not, verdicts belong to an
+        operating point, and every cut by score matches again
     wants
         the pairs that it reads: "reaching" a threshold; "nearest", the most similar annotation of each detection, however far
         away; "crowds", those that reach a threshold, and of crowds all that overlap; "copies", each on a copy of its detection
-    at_cut_offs
-        whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
+    at_score_cutoffs
+        whether average precision is computed from the counts at score cut-offs, each matched anew; only some definitions are
     counts_everywhere
         whether a match with an annotation that counts in some area range is a true positive in all of them
     knows_void
@@ -58,19 +58,19 @@ class Matcher:
     description: ClassVar[str]
     home: ClassVar[str]
     cutting_is_filtering: ClassVar[bool] = True
-    wants: ClassVar[Wanted] = "reaching"
-    at_cut_offs: ClassVar[bool] = False
+    wants: ClassVar[PairsRead] = "reaching"
+    at_score_cutoffs: ClassVar[bool] = False
     counts_everywhere: ClassVar[bool] = False
     knows_void: ClassVar[bool] = False
 
     @property
     def finds_groups(self) -> bool:
-        """Whether a detection can be a true positive of a group of objects that counts; otherwise the group is missed."""
+        """True if a detection can be a true positive of a group of objects that counts; otherwise the group is missed."""
         return False
 
     @property
     def first_pass(self) -> Matcher | None:
-        """What finds the scores that cut-offs are chosen from, where the data decide about these."""
+        """The matcher that finds the scores from which cut-offs are chosen, if cut-offs depend on the data."""
         return None
 
     def require_reaching(self, what: str, remedy: str, option: str) -> None:
@@ -79,13 +79,13 @@ class Matcher:
         Raises
         ------
         ParameterError
-            it names `option`, the one that asked for `what`, and the remedy
+            the matcher uses other pairs; the error names `option`, which requested `what`, and the remedy
         """
         if self.wants in ("nearest", "crowds"):
             raise ParameterError(f"matching {self.name!r} does not accept {what}", remedy, option=option)
 
     def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
-        """The assignments, see `apframe.matching.assignments`.
+        """Return the assignments, see `apframe.matching.assignments`.
 
         >>> import numpy as np
         >>> import polars as pl
@@ -95,14 +95,14 @@ class Matcher:
         """
         return self._assign(pairs, is_crowd, ignored, thresholds)
 
-    def _assign(self, *given: pl.DataFrame | np.ndarray, **options: bool) -> pl.DataFrame:
+    def _assign(self, *arrays: pl.DataFrame | np.ndarray, **options: bool) -> pl.DataFrame:
         module, function = self.home.split(":")  # imported when something is matched
         assign = getattr(import_module(module), function)
-        assigned: pl.DataFrame = assign(*given, strict=self.strict, **options)
+        assigned: pl.DataFrame = assign(*arrays, strict=self.strict, **options)
         return assigned
 
     def like(self, other: Matcher) -> Self:
-        """This matcher with the order of ties and the strictness of another one.
+        """Return this matcher with the ties and the strictness of another one.
 
         >>> Optimal().like(ByScore(ties="input", strict=True))
         Optimal(ties='input', strict=True)
@@ -110,7 +110,7 @@ class Matcher:
         return replace(self, ties=other.ties, strict=other.strict)
 
     def named(self, name: str) -> Matcher:
-        """The matcher of a name, in any case and however its words are joined, with the ties and strictness of this one.
+        """Return the matcher with a name, in any case and with any joining of words, with the ties and strictness of this one.
 
         Raises
         ------
@@ -120,13 +120,13 @@ class Matcher:
         >>> ByBestOverlap(ties="later").named("Best-Overlap"), ByBestOverlap(ties="later").named("score")
         (ByBestOverlap(ties='later', strict=False, counts_groups=False), ByScore(ties='later', strict=False))
         """
-        chosen = one_of("matching", MATCHERS.known(name) or name, list(MATCHERS))
-        return self if chosen == self.name else MATCHERS[chosen]().like(self)
+        matching = one_of("matching", MATCHERS.resolve(name) or name, list(MATCHERS))
+        return self if matching == self.name else MATCHERS[matching]().like(self)
 
 
 @dataclass(frozen=True)
 class ByScore(Matcher):
-    """As COCO does: each detection, best score first, takes the most similar free annotation; of equal ones the last."""
+    """Matching as in COCO: each detection, best score first, takes the most similar free annotation; of equal ones the last."""
 
     name: ClassVar[str] = "score"
     description: ClassVar[str] = "each detection, best score first, takes the most similar free annotation"
@@ -135,7 +135,7 @@ class ByScore(Matcher):
 
 @dataclass(frozen=True)
 class ByScoreFirstOfEquals(Matcher):
-    """By score, as COCO does, but of equally similar annotations the first one is taken."""
+    """Matching by score as in COCO, but the first of equally similar annotations is taken."""
 
     name: ClassVar[str] = "nearest"
     description: ClassVar[str] = (
@@ -146,7 +146,7 @@ class ByScoreFirstOfEquals(Matcher):
 
 @dataclass(frozen=True)
 class ByBestOverlap(Matcher):
-    """As VOC and Open Images do: a detection looks only at its most similar annotation, whether that is free or not.
+    """Matching as in VOC and Open Images: a detection considers only its most similar annotation, free or not.
 
     Attributes
     ----------
@@ -163,17 +163,17 @@ class ByBestOverlap(Matcher):
 
     @property
     def finds_groups(self) -> bool:
-        """Whether the best detection of a group is a true positive."""
+        """True if the best detection of a group is a true positive."""
         return self.counts_groups
 
     def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
-        """The assignments, see `match_by_best_overlap`."""
+        """Return the assignments, see `match_by_best_overlap`."""
         return self._assign(pairs, is_crowd, ignored, thresholds, count_groups=self.counts_groups)
 
 
 @dataclass(frozen=True)
 class Shared(Matcher):
-    """Nothing is used up, and a detection matches all that it reaches."""
+    """Matching where nothing is used up: a detection matches every annotation that it reaches."""
 
     name: ClassVar[str] = "shared"
     description: ClassVar[str] = (
@@ -181,12 +181,12 @@ class Shared(Matcher):
         "the others are ignored"
     )
     home: ClassVar[str] = "apframe.matching.shared:match_shared"
-    wants: ClassVar[Wanted] = "copies"
+    wants: ClassVar[PairsRead] = "copies"
 
 
 @dataclass(frozen=True)
 class BySimilarity(Matcher):
-    """As Detectron's recall of proposals does: the most similar pair first, then the next, whatever the scores."""
+    """Matching as in Detectron's proposal recall: the most similar pair first, then the next, whatever the scores."""
 
     name: ClassVar[str] = "similarity"
     description: ClassVar[str] = (
@@ -198,7 +198,7 @@ class BySimilarity(Matcher):
 
 @dataclass(frozen=True)
 class Optimal(Matcher):
-    """One to one, with the largest total similarity; needs SciPy."""
+    """One-to-one matching with the largest total similarity; requires SciPy."""
 
     name: ClassVar[str] = "optimal"
     description: ClassVar[str] = "the one-to-one assignment with the largest total similarity"
@@ -208,7 +208,7 @@ class Optimal(Matcher):
 
 @dataclass(frozen=True)
 class ByAnnotation(Matcher):
-    """Each annotation, in the order of the file, takes a detection; anew at each score cut-off."""
+    """Matching by annotation: each annotation, in file order, takes a detection; anew at each score cut-off."""
 
     name: ClassVar[str] = "by_annotation"
     description: ClassVar[str] = (
@@ -216,12 +216,12 @@ class ByAnnotation(Matcher):
     )
     home: ClassVar[str] = "apframe.matching.by_annotation:match_by_annotation"
     cutting_is_filtering: ClassVar[bool] = False
-    at_cut_offs: ClassVar[bool] = True
+    at_score_cutoffs: ClassVar[bool] = True
     knows_void: ClassVar[bool] = True
 
     @property
     def first_pass(self) -> Matcher:
-        """Each annotation takes the free detection with the best score."""
+        """The first pass, in which each annotation takes the free detection with the best score."""
         return _BestScores().like(self)
 
 
@@ -234,7 +234,7 @@ class _BestScores(ByAnnotation):
 
 @dataclass(frozen=True)
 class InFileOrder(Matcher):
-    """Each annotation, in the order of the file, takes a detection, once for all scores."""
+    """Matching by annotation, once for all scores: each annotation, in file order, takes a detection."""
 
     name: ClassVar[str] = "file_order"
     description: ClassVar[str] = (
@@ -243,12 +243,12 @@ class InFileOrder(Matcher):
     )
     home: ClassVar[str] = "apframe.matching.by_annotation:match_in_file_order"
     cutting_is_filtering: ClassVar[bool] = False
-    wants: ClassVar[Wanted] = "crowds"
+    wants: ClassVar[PairsRead] = "crowds"
 
 
 @dataclass(frozen=True)
 class LargestSum(Matcher):
-    """The largest total similarity, anew at each score cut-off; needs SciPy."""
+    """Matching with the largest total similarity, anew at each score cut-off; requires SciPy."""
 
     name: ClassVar[str] = "largest_sum"
     description: ClassVar[str] = (
@@ -256,10 +256,10 @@ class LargestSum(Matcher):
     )
     home: ClassVar[str] = "apframe.matching.largest_sum:match_largest_sum"
     cutting_is_filtering: ClassVar[bool] = False
-    at_cut_offs: ClassVar[bool] = True
+    at_score_cutoffs: ClassVar[bool] = True
     counts_everywhere: ClassVar[bool] = True
 
 
 _CORE = (ByScore, ByBestOverlap, ByScoreFirstOfEquals, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder, LargestSum)
 MATCHERS: Registry[type[Matcher]] = Registry({**{kind.name: kind for kind in _CORE}, **static_table.MATCHERS})
-"""The matchers by the names that `matching=` takes. Add your own as "its_module:ItsClass"."""
+"""The matchers by the names that `matching=` accepts. Add your own as "its_module:ItsClass"."""

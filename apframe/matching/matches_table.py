@@ -1,4 +1,4 @@
-"""The matches table: what became of every detection, and which annotations nobody found."""
+"""The table `matches`: the outcome of every detection, and the missed annotations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ _AT = ["first", "slice"]
 def expand_matches(
     verdicts: Verdicts, detections: pl.DataFrame, annotations: pl.DataFrame, threshold: int | None = None, k: int | None = None
 ) -> pl.LazyFrame:
-    """One row per detection, and one per annotation that was missed, for each threshold and area range.
+    """Return one row per detection, and one per missed annotation, for each threshold and area range.
 
-    A plan, not a table: dense, it is as large as detections × thresholds × ranges. Give few thresholds and ranges, or
-    filter `iou_threshold` and `area_range` before collecting; the filters move down to where the rows arise.
+    The result is a plan, not a table, because the table is as large as detections × thresholds × ranges. Pass few thresholds
+    and ranges, or filter `iou_threshold` and `area_range` before collecting; the filters are pushed down in the plan.
 
     Parameters
     ----------
     verdicts
-        what matching decided; hits at the largest limit
+        the outcome of matching; hits are those at the largest limit
     detections, annotations
-        the evaluated ones, with detection_id or annotation_id, image_id and category_id, by their `row` in the verdicts
+        evaluated detections and annotations, with detection_id or annotation_id, image_id and category_id, by their `row` in
+        the verdicts
     threshold, k
         only this threshold, or this area range, by number
 
@@ -32,8 +33,8 @@ def expand_matches(
     match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold (rounded to ten digits),
     area_range, score, rank (within the list), similarity and outcome. `tp`: matched to an annotation that counts. `ignored`:
     matched to one that does not, or not matched and itself outside the area range or the subset. `fp`: any other detection.
-    `fn`: an annotation that counts and was not matched; it has no detection_id, score or rank. At one threshold and range the
-    rows come in the order of `match_id`: detections by list and rank, then missed annotations.
+    `fn`: an annotation that counts and was not matched; it has no detection_id, score or rank. At one threshold and range,
+    rows are in the order of `match_id`: detections by list and rank, then missed annotations.
 
     >>> from apframe.matching.verdicts import example
     >>> found = pl.DataFrame({"detection_id": [7, 8], "image_id": ["a", "b"], "category_id": [1, 1]})
@@ -48,22 +49,24 @@ def expand_matches(
     rows = verdicts.detections
     is_within = rows["place"] <= verdicts.limits[-1]
     ids = detections.select("detection_id", "image_id", "category_id")[rows["row"]]
-    found = (
+    ranked = (
         pl.concat([rows.select("list", "score", "inside"), ids], how="horizontal")
         .with_row_index("detection")
         .filter(is_within)
         .lazy()
         .with_columns(rank=pl.int_range(1, pl.len() + 1).over("list"))
     )
-    known = annotations.select("annotation_id", "image_id", "category_id")[verdicts.annotations["row"]]
-    expected = (
-        pl.concat([verdicts.annotations.select("row", "counts"), known], how="horizontal").with_row_index("annotation").lazy()
+    annotation_ids = annotations.select("annotation_id", "image_id", "category_id")[verdicts.annotations["row"]]
+    annotated = (
+        pl.concat([verdicts.annotations.select("row", "counts"), annotation_ids], how="horizontal")
+        .with_row_index("annotation")
+        .lazy()
     )
     outcomes = (
-        found.join(grid, how="cross", maintain_order="left_right")
+        ranked.join(grid, how="cross", maintain_order="left_right")
         .join(
-            # all that is joined to the many detections is joined to the few hits first
-            hits.join(expected.select("annotation", "annotation_id"), on="annotation"),
+            # columns for the many detections are joined to the few hits first
+            hits.join(annotated.select("annotation", "annotation_id"), on="annotation"),
             on=["detection", *_AT],
             how="left",
             maintain_order="left",
@@ -76,13 +79,13 @@ def expand_matches(
         )
     )  # fmt: skip
     missed = (
-        expected.join(grid, how="cross")
+        annotated.join(grid, how="cross")
         .filter(in_range("counts"))
         .join(hits, on=["annotation", *_AT], how="anti")
         .sort(*_AT, "row")
         .with_columns(outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("row").cast(pl.Int64))
     )
-    # which number a row has does not depend on which other rows were asked for
+    # the number of a row does not depend on which other rows are requested
     number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position")
     return pl.concat([outcomes, missed], how="diagonal").select(
         number.alias("match_id"), "image_id", "category_id", "detection_id", "annotation_id", "iou_threshold",
@@ -91,7 +94,7 @@ def expand_matches(
 
 
 def expand_hits(hits: pl.DataFrame, grid: pl.LazyFrame) -> pl.LazyFrame:
-    """The hits, a row for each threshold and area range of the grid (from `every`) where one holds; `first` is the threshold.
+    """Expand the hits to a row for each threshold (`first`) and area range of the grid (from `every`) where they hold.
 
     >>> from apframe.matching.verdicts import example
     >>> expand_hits(example().hits, every(example())).select("detection", "iou_threshold", "area_range").collect().rows()
@@ -102,14 +105,14 @@ def expand_hits(hits: pl.DataFrame, grid: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def in_range(column: str) -> pl.Expr:
-    """Whether the set in a column has the area range of the row, whose `bit` is that of `every`."""
+    """True where the set in a column contains the area range of the row, whose `bit` is from `every`."""
     return (pl.col(column) & pl.col("bit")) != 0
 
 
 def every(verdicts: Verdicts, threshold: int | None = None, k: int | None = None) -> pl.LazyFrame:
-    """Every threshold and area range, or one of each: first and iou_threshold, slice, area_range and bit.
+    """Return every threshold and area range, or one of each: first and iou_threshold, slice, area_range and bit.
 
-    `first` and `slice` are their numbers, `bit` is the set that has the range alone.
+    `first` and `slice` are their numbers; `bit` is the set of this range alone.
     """
     thresholds = threshold_names(verdicts.thresholds).to_frame().with_row_index("first")
     bits = pl.Series("bit", [1 << number for number in range(len(verdicts.ranges))], dtype=verdicts.detections.schema["inside"])

@@ -1,4 +1,4 @@
-"""Optimal matching: the largest total similarity, whatever the scores; it is found by SciPy, of the extra `optimal`."""
+"""Optimal matching: the largest total similarity, whatever the scores; requires SciPy, from the extra `optimal`."""
 
 from __future__ import annotations
 
@@ -13,36 +13,35 @@ from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import number_within, place_within
 from apframe.matching.reached import count_reached
 
-# Totals closer than this for each pair are ties. It is far above the rounding of sums, far below what a similarity means.
+# Totals closer than this for each pair are ties. It is far above rounding errors, and far below differences that matter.
 TIE = 2.0**-30
-# the solver's time grows with the square of the rows it is given, so it is given some at a time
+# the solver's time grows with the square of its rows, so it gets blocks of rows
 ROWS_AT_A_TIME = 512
 
 
 def match_optimally(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations one to one, each slice of the objects and each threshold on its own.
+    """Assign detections to annotations one to one, separately for each slice of the objects and each threshold.
 
     1. Among the pairs that reach the threshold, detections are assigned to annotations that count (neither ignored nor
        crowd) so that the total similarity is as large as possible.
-    2. Detections that are left over are assigned to ignored annotations in the same way.
-    3. What is still left over takes the crowd that it is most similar to (the first of several); a crowd takes any number.
+    2. Detections left over are assigned to ignored annotations in the same way.
+    3. Detections still left over take their most similar crowd (the first of several); a crowd takes any number.
 
-    Of assignments whose totals are equal (to 1e-9 for each pair) the one with more pairs is taken, then the one with better
-    ranked detections: the smaller sum of their places among all those that compete. What is equal even then, such as two
-    annotations with the same box, is left to the solver, which is given the pairs by detection and annotation: the order
-    of `pairs` does not matter.
+    Of assignments with equal totals (to 1e-9 for each pair) the one with more pairs wins, then the one with better ranked
+    detections: the smaller sum of their places among all competing detections. Further ties, such as two annotations with the
+    same box, are left to the solver, which gets the pairs by detection and annotation: the order of `pairs` does not matter.
 
-    Where every rival for an annotation has no other candidate, the most similar one has it, in all slices and at all
-    thresholds that it reaches. Only the others go to the solver.
+    If no rival for an annotation has another candidate, the most similar one has it, in all slices and at all thresholds that
+    it reaches. Only the others go to the solver.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+    Arguments and result, in the order of `detection`, are described in `apframe.matching.assignments`. In addition:
 
     Parameters
     ----------
     pairs
-        which detections there are matters to the others, whatever their scores: a limit on detections is to be applied before
+        every detection matters to the others, whatever its score: apply limits on detections before
 
     Raises
     ------
@@ -69,8 +68,8 @@ def match_optimally(
 
     def matched(row: np.ndarray) -> np.ndarray:
         """Return the rows of contested pairs that are matched."""
-        taken = solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
-        return row[taken]
+        solution = solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
+        return row[solution]
 
     pair, slices, threshold = expand(single[is_contested], reach, n_slices)
     problem = slices * n_thresholds + threshold
@@ -79,7 +78,7 @@ def match_optimally(
     settled = matched(np.flatnonzero(counts))
     settled = np.append(settled, matched(np.flatnonzero(~counts & ~np.isin(taker, taker[settled]))))
 
-    held = [
+    parts = [
         _tabulate(simple, EVERY_SLICE, 0, reach[simple]),
         _tabulate(pair[settled], slices[settled], threshold[settled], threshold[settled] + 1),
     ]
@@ -91,12 +90,12 @@ def match_optimally(
         from_first = np.zeros(int(detection.max()) + 1, dtype=np.int64)
         from_first[detection[simple]] = reach[simple]
         alone = crowd[~is_settled_anew & (from_first[detection[crowd]] < reach[crowd])]
-        held.append(_tabulate(alone, EVERY_SLICE, from_first[detection[alone]], reach[alone]))
+        parts.append(_tabulate(alone, EVERY_SLICE, from_first[detection[alone]], reach[alone]))
         rest, rest_slices, rest_threshold = expand(crowd[is_settled_anew], reach, n_slices)
         wants = (rest_slices * n_thresholds + rest_threshold) * (int(detection.max()) + 1) + detection[rest]
         free = ~np.isin(wants, taker[settled])
-        held.append(_tabulate(rest[free], rest_slices[free], rest_threshold[free], rest_threshold[free] + 1))
-    assigned = pl.concat(held)
+        parts.append(_tabulate(rest[free], rest_slices[free], rest_threshold[free], rest_threshold[free] + 1))
+    assigned = pl.concat(parts)
     return (
         pl.concat([pairs[assigned["pair"]], assigned.drop("pair")], how="horizontal")
         .sort("detection", "slice", "first")
@@ -104,7 +103,7 @@ def match_optimally(
 
 
 def expand(pair: np.ndarray, reach: np.ndarray, n_slices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One row for each slice and each threshold that a pair reaches: pair, slice and threshold numbers."""
+    """Expand pairs to a row for each slice and each threshold that they reach: pair, slice and threshold numbers."""
     pair, slices = np.tile(pair, n_slices), np.repeat(np.arange(n_slices), len(pair))
     n_reached = reach[pair]
     threshold = np.arange(n_reached.sum()) - np.repeat(np.cumsum(n_reached) - n_reached, n_reached)
@@ -112,7 +111,7 @@ def expand(pair: np.ndarray, reach: np.ndarray, n_slices: int) -> tuple[np.ndarr
 
 
 def _tabulate(pair: np.ndarray, slices: np.ndarray | int, first: np.ndarray | int, last: np.ndarray) -> pl.DataFrame:
-    """Assignments of pairs in one slice each, or in every slice."""
+    """Return a table of assignments of pairs, in one slice each or in every slice."""
     return pl.DataFrame({
         "pair": pair,
         "slice": np.broadcast_to(slices, len(pair)).astype(np.int16),
@@ -124,15 +123,15 @@ def _tabulate(pair: np.ndarray, slices: np.ndarray | int, first: np.ndarray | in
 def solve(
     problem: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray, sparse: Any
 ) -> np.ndarray:
-    """The row numbers of the pairs taken, each problem on its own; rows come by detection and annotation within a problem.
+    """Return the row numbers of the matched pairs, each problem on its own; rows are by detection and annotation within one.
 
-    `sparse` is SciPy's module. The total of the similarities is as large as possible; for ties see `match_optimally`.
+    `sparse` is the module of SciPy. The total similarity is as large as possible; for ties see `match_optimally`.
     """
     if not len(problem):
         return np.arange(0)
     taker, target = number_within(problem, detection), number_within(problem, annotation)
     n_takers, n_targets = int(taker.max()) + 1, int(target.max()) + 1
-    # what competes, directly or not, is one part
+    # pairs that compete, directly or indirectly, form one part
     nodes = n_takers + n_targets
     links = sparse.csr_array((np.ones(len(taker), dtype=np.int8), (taker, n_takers + target)), shape=(nodes, nodes))
     n_parts, part = sparse.csgraph.connected_components(links, directed=False)
@@ -140,12 +139,12 @@ def solve(
     sizes = np.bincount(part[:n_takers], minlength=n_parts), np.bincount(part[n_takers:], minlength=n_parts)
     weight = 1 + similarity + TIE * (1 - place[taker] / (2 * sizes[0][part[taker]]))
 
-    chosen = np.full(n_takers, -1)
+    partners = np.full(n_takers, -1)
     heaviest = np.lexsort((-weight, part[taker]))
-    # of a part with one detection or one annotation there is nothing to solve
+    # a part with one detection or one annotation needs no solver
     is_star = np.minimum(*sizes)[part[taker[heaviest]]] == 1
     star = heaviest[is_star & (np.diff(part[taker[heaviest]], prepend=-1) != 0)]
-    chosen[taker[star]] = target[star]
+    partners[taker[star]] = target[star]
 
     by_part = np.sort(heaviest[~is_star])
     by_part = by_part[np.argsort(part[taker[by_part]], kind="stable")]
@@ -155,12 +154,12 @@ def solve(
         row = by_part[begin:end]
         takers, at = np.unique(taker[row], return_inverse=True)
         targets, to = np.unique(target[row], return_inverse=True)
-        # a column of its own lets each detection stay alone; one is added to all weights, for zero would be no edge at all
+        # a column of its own lets each detection stay unmatched; 1 is added to all weights, because 0 would be no edge
         own = np.arange(len(takers))
         weights = np.concatenate([weight[row], np.ones(len(takers))])
         cells = np.concatenate([at, own]), np.concatenate([to, len(targets) + own])
         table = sparse.csr_array((weights, cells), shape=(len(takers), len(targets) + len(takers)))
         which, column = sparse.csgraph.min_weight_full_bipartite_matching(table, maximize=True)
         paired = column < len(targets)
-        chosen[takers[which[paired]]] = targets[column[paired]]
-    return np.flatnonzero(chosen[taker] == target)
+        partners[takers[which[paired]]] = targets[column[paired]]
+    return np.flatnonzero(partners[taker] == target)

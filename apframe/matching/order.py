@@ -1,4 +1,4 @@
-"""The order in which detections are walked, in matching and in ranking alike."""
+"""The order of detections, for both matching and ranking."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from apframe.threads import map_parts, part_bounds
 
 
 def order_detections(detections: pl.DataFrame, *, ties: str = "image") -> pl.DataFrame:
-    """Put detections in order: by list, then score descending, then image (COCO; left out otherwise), then as they came.
+    """Sort detections by list, then descending score, then image (COCO; left out otherwise), then input order.
 
     Parameters
     ----------
     detections
         columns `list` and `image` (dense codes from 0, in the order of the ids), `score`, and any others
     ties
-        which of equal scores come first: "image", those of the first image; "input", those that came first; "later", last
+        which of equal scores comes first: "image", that of the first image; "input", the first in the input; "later", the last
 
     Returns
     -------
-    The same columns in that order, with `row` (the row number before) and `place` (from 1, among the detections of the same
-    list and image, which max_detections limits).
+    The same columns in this order, with `row` (the row number in the input) and `place` (from 1, among the detections of the
+    same list and image, which max_detections limits).
 
     Source: `COCOeval.evaluateImg` and `accumulate`, both of which sort with a stable merge sort by descending score.
 
@@ -58,15 +58,15 @@ def order_detections(detections: pl.DataFrame, *, ties: str = "image") -> pl.Dat
 
 
 def _stable_order(codes: np.ndarray) -> np.ndarray:
-    """What sorts codes from 0, equal ones as they come; small integers are sorted in linear time."""
+    """Return the stable order of codes from 0; small integers are sorted in linear time."""
     return np.argsort(codes.astype(np.min_scalar_type(codes.max(initial=0))), kind="stable")
 
 
 def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """The order by list and descending score of some rows, equal scores as they come.
+    """Return the order of some rows by list and descending score, stable for equal scores.
 
     Plain integers sort several times as fast as rows, so the list, score and number of each row are packed into 64 bits. If
-    the last bits of the scores do not fit, rows that differ in these alone are compared again.
+    the last bits of the scores do not fit, rows that differ only in these are compared again.
 
     >>> _order_part(np.array([0, 0, 1, 1]), np.array([0.5, 0.75, -1.0, -1.0])).tolist()
     [1, 0, 2, 3]
@@ -74,7 +74,7 @@ def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
     if not len(score):
         return np.arange(0)
     bits = np.uint64(len(score).bit_length())
-    # the bits of floating-point numbers, as integers, have their order, and the reverse of it where they are negative
+    # floating-point numbers sort like their bits as integers; negative ones sort the other way round
     ascending = (score + 0.0).view(np.int64)
     ascending ^= (ascending >> 63) & np.int64(2**63 - 1)
     keys = ascending.max().astype(np.uint64) - ascending.view(np.uint64)
@@ -98,9 +98,9 @@ def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 
 def merge_order(number: np.ndarray, score: np.ndarray, tie: np.ndarray) -> np.ndarray:
-    """The order by list and descending score of the rows of several rankings, which come one ranking after the other.
+    """Return the order by list and descending score of the rows of several rankings, given one after the other.
 
-    Rows of equal score are ordered by `tie`, those of equal `tie` as they come.
+    Rows of equal score are ordered by `tie`, and rows of equal `tie` stay in their order.
 
     >>> merge_order(np.array([0, 1, 0, 0]), np.array([0.5, 0.9, 0.9, 0.5]), np.array([7, 1, 2, 3])).tolist()
     [2, 3, 0, 1]
@@ -127,7 +127,7 @@ def merge_order(number: np.ndarray, score: np.ndarray, tie: np.ndarray) -> np.nd
 
 
 def number_within(groups: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Dense numbers from 0, one for each item of each group.
+    """Number the different items of each group, densely from 0.
 
     >>> number_within(np.array([0, 0, 1]), np.array([7, 7, 7])).tolist()
     [0, 0, 1]
@@ -136,7 +136,7 @@ def number_within(groups: np.ndarray, items: np.ndarray) -> np.ndarray:
 
 
 def place_within(groups: np.ndarray) -> np.ndarray:
-    """The place of each item among those of the same group, from 1, in the order given.
+    """Return the place of each item within its group, from 1, in the order given.
 
     >>> place_within(np.array([5, 3, 5, 5, 3])).tolist()
     [1, 1, 2, 3, 2]
@@ -145,7 +145,7 @@ def place_within(groups: np.ndarray) -> np.ndarray:
     # Sorting plain integers is several times as fast as a stable sort of rows, so the row number rides along in the
     # low bits of the group's number.
     bits = n.bit_length()
-    if n and int(groups.max()).bit_length() + bits > 62:  # too many groups for that: give those there are numbers of their own
+    if n and int(groups.max()).bit_length() + bits > 62:  # the numbers of groups are too large: use dense ones
         groups = np.unique(groups, return_inverse=True)[1]
     keyed = np.sort((groups.astype(np.int64) << bits) | np.arange(n))
     group, row = keyed >> bits, keyed & ((1 << bits) - 1)

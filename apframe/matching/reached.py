@@ -1,4 +1,4 @@
-"""Which thresholds a similarity reaches: everything that matches compares here, and only here."""
+"""Comparison of similarities with thresholds; all matchers use these functions, and nothing else compares."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-NEARLY_ONE = 1 - 1e-10  # what a similarity must reach for a threshold of 1
+NEARLY_ONE = 1 - 1e-10  # a similarity must reach this for a threshold of 1
 
 
 def compared_columns(columns: Collection[str]) -> list[str]:
-    """The columns of pairs that are compared with thresholds: `similarity`, and `inside` where there is one.
+    """Return the columns of pairs that are compared with thresholds: `similarity`, and `inside` if it exists.
 
     >>> compared_columns(["detection", "annotation", "similarity", "weight"])
     ['similarity']
@@ -19,10 +19,10 @@ def compared_columns(columns: Collection[str]) -> list[str]:
 
 
 def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: bool) -> np.ndarray:
-    """How many of the ascending thresholds each similarity reaches: numbers 0, 1, ... one less than that.
+    """Count the ascending thresholds that each similarity reaches: n means that it reaches numbers 0, 1, ... n - 1.
 
-    A threshold t is reached by a similarity of at least `min(t, 1 - 1e-10)`, so that a box reaches 1 with itself although
-    its sides lose digits (source: `COCOeval.evaluateImg`). Strictly, the similarity must be greater than t itself.
+    A similarity of at least `min(t, 1 - 1e-10)` reaches a threshold t, so that a box reaches 1 with itself although its sides
+    lose digits (source: `COCOeval.evaluateImg`). With `strict`, the similarity must exceed t itself.
 
     >>> count_reached(np.array([0.4, 0.5, 0.8, 1.0]), np.array([0.5, 0.75, 1.0]), strict=False).tolist()
     [0, 1, 2, 3]
@@ -35,7 +35,7 @@ def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: boo
 
 
 def reaches(similarity: np.ndarray, threshold: np.ndarray, *, strict: bool) -> np.ndarray:
-    """Whether each similarity reaches a threshold of its own; see `count_reached`.
+    """Flag the similarities that reach a threshold of their own; see `count_reached`.
 
     >>> reaches(np.array([0.6, 0.6]), np.array([0.5, 0.7]), strict=False).tolist()
     [True, False]
@@ -45,7 +45,7 @@ def reaches(similarity: np.ndarray, threshold: np.ndarray, *, strict: bool) -> n
 
 
 def reached_before(group: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """How many thresholds the rows before each row of its group reach at most, 0 for the first; groups stand together.
+    """Return the largest `reach` of the rows before each row in its group, 0 for the first; groups must be contiguous.
 
     >>> reached_before(np.array([4, 4, 4, 9]), np.array([2, 1, 5, 3])).tolist()
     [0, 2, 2, 0]

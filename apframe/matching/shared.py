@@ -1,4 +1,4 @@
-"""Matching where nothing is used up: every annotation that a detection is similar enough to is found by it."""
+"""Matching where nothing is used up: a detection matches every annotation that it is similar enough to."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apframe.matching.reached import count_reached
 def match_shared(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations; the best ranked detection of an annotation is its match, others are repeats.
+    """Assign detections to annotations: the best ranked detection of an annotation is its match, others are repeats.
 
     A detection that is similar enough to several annotations comes as that many copies (`expanded_from`), which follow each
-    other in the ranking: so each takes another annotation, one that counts before one that is ignored. What finds no free
-    annotation, but is similar enough to some, is assigned to the most similar one as a repeat.
+    other in the ranking, so each takes another annotation, one that counts before one that is ignored. A detection without a
+    free annotation that is similar enough to some is assigned to the most similar one as a repeat.
 
-    Takes and gives what `apframe.matching.assignments` says.
+    Arguments and result are described in `apframe.matching.assignments`.
 
     Source: `evaluateCAD` of LUNA16's `noduleCADEvaluationLUNA16.py`.
 
@@ -47,8 +47,8 @@ def match_shared(
         is_free[:, at[everywhere], t] = False
         some = holds & (slices != EVERY_SLICE)
         is_free[slices[some], at[some], t] = False
-    number, left, threshold = np.nonzero(is_free)
-    repeats = pairs.select("detection", "annotation", "similarity")[best[left]].with_columns(
+    number, row, threshold = np.nonzero(is_free)
+    repeats = pairs.select("detection", "annotation", "similarity")[best[row]].with_columns(
         pl.Series("slice", number, dtype=pl.Int16),
         pl.Series("first", threshold, dtype=pl.UInt16),
         pl.Series("last", threshold + 1, dtype=pl.UInt16),

@@ -1,4 +1,4 @@
-"""Verdicts: the outcome of every detection and annotation, in rank order; everything computed after matching reads them."""
+"""Verdicts: the outcome of every detection and annotation, in rank order; the input of everything after matching."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_BITS = 64  # of one integer
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The decisions of matching as four tables of numbers that index each other; the only input of metrics.
+    """The decisions of matching, as four tables of numbers that index each other; the only input of metrics.
 
-    Matching never looks across images, so the verdicts of disjoint images can be put together (`merging.concat`) and taken
-    apart (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.
+    Matching never compares across images, so the verdicts of disjoint images can be combined (`concatenation.concat`) and
+    split (`of_images`) without matching again. Ranking does not use boxes, so verdicts can be edited and ranked again.
 
     Sets of area ranges are bits of an unsigned integer: bit k is the k-th of `ranges`.
 
@@ -27,33 +27,33 @@ class Verdicts:
     thresholds, ranges, limits
         similarity thresholds in ascending order, names of the area ranges, and the numbers of `max_detections`, ascending
     ties
-        which of equally scored detections ranks first: "image", that of the first image, "input", that of the lowest `row`, or
-        "later", that of the highest
+        which of equally scored detections ranks first: "image", the one of the first image, "input", the one with the lowest
+        `row`, or "later", the one with the highest
     lists
-        category_id (null: all categories are pooled), and, where errors of boxes are averaged, undefined_errors (bits of the
-        kinds that have no value there); the row number is the number of the list. A list is what one curve is
-        drawn from: a category
+        category_id (null: all categories are pooled), and, if errors of boxes are averaged, undefined_errors (bits of the
+        errors that have no value there); the row number is the number of the list. A list is the ranking behind one curve:
+        a category
     members
-        group and image, where lists are of groups of images: `images` of the lists is the group of each; None if they are of
+        group and image, if lists are of groups of images: `images` of the lists is the group of each; None if lists are of
         all images
     keeps_empty
-        whether a group of images has a list of each category, also one without rows
+        whether a group of images has a list of each category, even without rows
     images
-        image_id of every evaluated image, also those without rows; the row number is the number of the image
+        image_id of every evaluated image, with or without rows; the row number is the number of the image
     detections
-        list, image, row (number among the evaluated detections), place (from 1, the position that `limits` cut: among the
-        detections of the list and image), score, inside (in which ranges it counts while it is not matched). By list, then rank
+        list, image, row (number among the evaluated detections), place (from 1, among the detections of the list and image,
+        which `limits` cut), score, inside (the ranges in which it counts if it is unmatched). By list, then rank
     annotations
-        list, image, row (number among the evaluated annotations), counts (in which ranges it is a positive). By list, then row.
-        Where pixels are counted, these and the detections have `weight`, how many they have
+        list, image, row (number among the evaluated annotations), counts (the ranges in which it is a positive). By list, then
+        row. If pixels are counted, annotations and detections have `weight`, their number of pixels
     hits
         detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
-        first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection
-        is ignored), and limit (the number of the limit that it holds at) if the matcher matches anew for each. At each limit by
-        detection. If the matcher ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above, up_to], or, where
-        above is NaN, is there for its score alone, of which cut-offs are chosen), and weight, where the protocol has one (what
-        a true positive adds to a further sum). Where the protocol averages the errors of boxes, these are columns whose names
-        end in _error
+        first .. last - 1), ranges (where it holds), true (the ranges of these in which it is a true positive; in the others the
+        detection is ignored), and limit (the number of the limit at which it holds) if the matcher matches anew for each. By
+        detection at each limit. If the matcher ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above,
+        up_to]; if above is NaN, it only supplies a score to choose cut-offs from), and weight, if the protocol has one (what a
+        true positive adds to a further sum). If the protocol averages the errors of boxes, these are columns whose names end in
+        _error
     """
 
     thresholds: tuple[float, ...]
@@ -70,17 +70,17 @@ class Verdicts:
 
     @property
     def header(self) -> tuple[object, ...]:
-        """Return everything that must be equal in verdicts that are combined."""
+        """The properties that must be equal in verdicts that are combined."""
         return self.thresholds, self.ranges, self.limits, self.ties, self.lists.schema, self.images.schema, self.hits.columns
 
     @property
     def is_pooled(self) -> bool:
-        """Whether one list is of all categories."""
+        """True if one list has all categories."""
         return self.lists["category_id"].null_count() > 0
 
     @property
     def positives(self) -> np.ndarray:
-        """How many annotations count, of shape (lists, ranges)."""
+        """Numbers of annotations that count, of shape (lists, ranges)."""
         number, counts = (self.annotations[name].to_numpy() for name in ("list", "counts"))
         bounds = list_bounds(number, self.lists.height)
         positives = np.empty((self.lists.height, len(self.ranges)), dtype=np.int64)
@@ -89,43 +89,43 @@ class Verdicts:
         return positives
 
     def hits_at(self, limit: int) -> pl.DataFrame:
-        """The hits at the limit of that number, counted from 0 or, if negative, from the end; among all detections."""
+        """Return the hits at a limit, by its number from 0 or, if negative, from the end; among all detections."""
         limit = range(len(self.limits))[limit]
         if "above" in self.hits.columns:
             return self.hits.filter(pl.col("above") == -np.inf).drop("above", "up_to")
         return self.hits.filter(pl.col("limit") == limit) if "limit" in self.hits.columns else self.hits
 
     @property
-    def hits_at_cut_offs(self) -> pl.DataFrame:
-        """The hits at all score cut-offs, where the matcher ranks by these."""
+    def hits_at_score_cutoffs(self) -> pl.DataFrame:
+        """The hits at all score cut-offs, if the matcher ranks by score cut-offs."""
         return self.hits.filter(pl.col("above").is_not_nan())
 
     @property
     def hits_to_choose_by(self) -> pl.DataFrame:
-        """The hits whose scores the cut-offs are chosen from, where the matcher has such."""
+        """The hits whose scores the cut-offs are chosen from, if the matcher has a first pass."""
         return self.hits.filter(pl.col("above").is_nan())
 
-    def of_images(self, kept: np.ndarray) -> Verdicts:
-        """The part on some of the images, which are given as one flag each. The images left out are no longer units.
+    def of_images(self, flags: np.ndarray) -> Verdicts:
+        """Return the verdicts of the flagged images. The other images are no longer units.
 
         >>> part = example().of_images(np.array([False, True]))
         >>> part.images["image_id"].to_list(), part.detections["score"].to_list(), part.hits.height
         (['b'], [0.8], 0)
         """
-        code = np.cumsum(kept) - kept  # those left out have one too, which nothing has in the end
-        return replace(self, images=self.images.filter(pl.Series(kept)))._of_codes("image", code, kept)
+        code = np.cumsum(flags) - flags  # the codes of those left out remain unused
+        return replace(self, images=self.images.filter(pl.Series(flags)))._of_codes("image", code, flags)
 
-    def of_lists(self, kept: np.ndarray) -> Verdicts:
-        """The part of some of the lists, which are given as one flag each.
+    def of_lists(self, flags: np.ndarray) -> Verdicts:
+        """Return the verdicts of the flagged lists.
 
         >>> example().of_lists(np.array([False])).positives.shape
         (0, 1)
         """
-        code = np.cumsum(kept) - kept  # those left out have one too, which nothing has in the end
-        return replace(self, lists=self.lists.filter(pl.Series(kept)))._of_codes("list", code, kept)
+        code = np.cumsum(flags) - flags  # the codes of those left out remain unused
+        return replace(self, lists=self.lists.filter(pl.Series(flags)))._of_codes("list", code, flags)
 
     def without(self, detections: Sequence[int] | np.ndarray) -> Verdicts:
-        """The verdicts as they are without some detections, given by position: what these found is missed.
+        """Return the verdicts without some detections, given by position; annotations matched by these are missed.
 
         No other detection takes their annotations or moves up to their place.
 
@@ -135,7 +135,7 @@ class Verdicts:
         return self._of_rows(np.delete(np.arange(self.detections.height), detections), np.arange(self.annotations.height))
 
     def without_annotations(self, annotations: Sequence[int] | np.ndarray) -> Verdicts:
-        """The verdicts as they are without some annotations, given by position: their detections are unmatched.
+        """Return the verdicts without some annotations, given by position; their detections are unmatched.
 
         >>> example().without_annotations([0]).positives.tolist()
         [[0]]
@@ -143,12 +143,12 @@ class Verdicts:
         return self._of_rows(np.arange(self.detections.height), np.delete(np.arange(self.annotations.height), annotations))
 
     def with_hits(self, rows: pl.DataFrame, lists: Sequence[int] | np.ndarray | None = None) -> Verdicts:
-        """The verdicts with other hits for some detections, which lose those they have.
+        """Return the verdicts with other hits for some detections, in place of the hits that they have.
 
         Parameters
         ----------
         rows
-            as in `hits`
+            the new hits, with the columns of `hits`
         lists
             one number for each row: the list that its detection moves to, where it ranks by score
 
@@ -167,17 +167,17 @@ class Verdicts:
         order = _rank_order(moved, self.ties)
         return replace(self, detections=moved, hits=hits)._of_rows(order, np.arange(self.annotations.height))
 
-    def _of_codes(self, column: str, code: np.ndarray, kept: np.ndarray) -> Verdicts:
-        """The rows of some images or lists, under other numbers."""
+    def _of_codes(self, column: str, code: np.ndarray, flags: np.ndarray) -> Verdicts:
+        """Return the rows of some images or lists, with new numbers of these."""
         tables, rows = [], []
         for table in (self.detections, self.annotations):
             number = table[column].to_numpy()
             tables.append(table.with_columns(pl.Series(column, code[number], dtype=pl.UInt32)))
-            rows.append(np.flatnonzero(kept[number]))
+            rows.append(np.flatnonzero(flags[number]))
         return replace(self, detections=tables[0], annotations=tables[1])._of_rows(*rows)
 
     def _of_rows(self, detections: np.ndarray, annotations: np.ndarray) -> Verdicts:
-        """Detections and annotations by position, each at most once and in the order given, and the hits among them."""
+        """Return detections and annotations by position, each at most once and in the order given, and the hits among them."""
         place = []
         for rows, n in ((detections, self.detections.height), (annotations, self.annotations.height)):
             new = np.full(n, -1, dtype=np.int64)
@@ -198,7 +198,7 @@ class Verdicts:
 
 
 def list_bounds(number: np.ndarray, n_lists: int) -> np.ndarray:
-    """Where each list begins among rows that come by the number of their list, and where the last one ends.
+    """Return the row at which each list begins, and the end of the last one; rows are by the number of their list.
 
     >>> list_bounds(np.array([0, 0, 2]), 3).tolist()
     [0, 2, 2, 3]
@@ -207,7 +207,7 @@ def list_bounds(number: np.ndarray, n_lists: int) -> np.ndarray:
 
 
 def has_bit(sets: np.ndarray, k: int) -> np.ndarray:
-    """Flags: which of the sets have member number k.
+    """Flag the sets that have member number k.
 
     >>> has_bit(np.array([1, 2, 3], dtype=np.uint8), 1).tolist()
     [False, True, True]
@@ -217,7 +217,7 @@ def has_bit(sets: np.ndarray, k: int) -> np.ndarray:
 
 
 def as_bits(flags: Sequence[np.ndarray]) -> np.ndarray:
-    """Flags of shape (members, rows) as one set for each row, in the smallest integers that hold them.
+    """Pack flags of shape (members, rows) into one set for each row, in the smallest integers that hold it.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def as_bits(flags: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def example() -> Verdicts:
-    """Two images and one category: a detection that is right on the first, and one that is wrong on the second.
+    """Verdicts of two images and one category: a true positive on the first image, a false positive on the second.
 
     >>> example().hits.select("detection", "annotation", "similarity").rows()
     [(0, 0, 0.75)]
@@ -273,10 +273,10 @@ def _rank_order(detections: pl.DataFrame, ties: str) -> np.ndarray:
 
 
 def threshold_names(thresholds: tuple[float, ...]) -> pl.Series:
-    """Thresholds as tables show them: rounded to ten digits, so that a look-up of 0.9 finds 0.8999999999999999."""
+    """Return thresholds as in tables: rounded to ten digits, so that a look-up of 0.9 finds 0.8999999999999999."""
     return pl.Series("iou_threshold", [round(threshold, 10) for threshold in thresholds], dtype=pl.Float64)
 
 
 def range_names(ranges: tuple[str, ...]) -> pl.Series:
-    """Area ranges as tables show them."""
+    """Return the area ranges as in tables."""
     return pl.Series("area_range", ranges, dtype=pl.Enum(ranges))

@@ -148,7 +148,7 @@ class Cells:
             detections=detections,
             annotations=annotations,
             hits=hits,
-            at_cut_offs=beside(verdicts.hits_at_cut_offs) if has_cut_offs else None,
+            at_cut_offs=beside(verdicts.hits_at_score_cutoffs) if has_cut_offs else None,
             to_choose_by=beside(verdicts.hits_to_choose_by) if has_cut_offs else None,
             positives=verdicts.positives,
             starts=starts,

@@ -344,7 +344,7 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    kind = KINDS.get(name) or by_name("definition", DEFINITIONS.known(name) or name, DEFINITIONS)
+    kind = KINDS.get(name) or by_name("definition", DEFINITIONS.resolve(name) or name, DEFINITIONS)
     if not issubclass(kind, Definition):
         raise ParameterError(f"{name} is not a definition but a metric", "give it as a metric", option="definition")
     if number and kind.name not in ("waymo", "normalized"):

@@ -34,12 +34,12 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
     matcher, definition = protocol.matcher, protocol.definition
     _refuse_metrics(protocol)
     has_void = any(level.detections for level in protocol.levels)
-    if matcher.at_cut_offs != definition.at_cut_offs:
-        fitting = [name for name in _able_to_match(has_void) if MATCHERS[name].at_cut_offs != matcher.at_cut_offs]
+    if matcher.at_score_cutoffs != definition.at_cut_offs:
+        fitting = [name for name in _able_to_match(has_void) if MATCHERS[name].at_score_cutoffs != matcher.at_score_cutoffs]
         fit = ", ".join(fitting) or "no matching where levels have `detections`"
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
-    if matcher.at_cut_offs and len(protocol.max_detections) > 1:
+    if matcher.at_score_cutoffs and len(protocol.max_detections) > 1:
         problem = f"matching {matcher.name!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")
     if matcher.wants == "copies" and protocol.similarity.uses_images:
@@ -63,7 +63,7 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
         able = ", ".join(name for name, each in DEFINITIONS.items() if each.averages_errors)
         raise ParameterError(f"errors of boxes are averaged with {able}, not {definition}", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
-    if one_list is not None and (matcher.at_cut_offs or not protocol.has_precision):
+    if one_list is not None and (matcher.at_score_cutoffs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"{type(one_list).__name__} reads one list, and this protocol {how}", option="metrics")
 
@@ -87,7 +87,7 @@ def _refuse_metrics(protocol: Protocol) -> None:
         if known := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
             problem = f"{each!r} has a line {known[0]}, which is the mean of {KINDS[known[0]].column}"
             raise ParameterError(problem, "choose another name", option="metrics")
-        if each.at_cut_offs and not (matcher.at_cut_offs and each.cut_offs == definition.cut_offs):
+        if each.at_cut_offs and not (matcher.at_score_cutoffs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"
             raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="metrics")
         if each.counts_pixels and all(weight is None for weight in definition.row_weights):

@@ -38,7 +38,7 @@ class Inputs:
     image_ids, category_ids
         sorted
     prepared
-        what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
+        results of `Similarity.prepare`, row by row: `detection_shapes`, `annotation_shapes`, or none
     unknown_images
         ids of images that the ground truth does not have, whose detections were dropped; None if there are none
     none_given

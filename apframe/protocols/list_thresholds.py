@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.tables.ids import is_known
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.wording import listed, spelled
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def thresholds_of(of: _Categories, protocol: Protocol, threshold: float | None =
     known = {name.lower(): own for name, own in protocol.category_thresholds}
     own = evaluated["name"].str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.Float64)
     if own.null_count():
-        without = called("categories", evaluated).filter(own.is_null())
+        without = labels_of("categories", evaluated).filter(own.is_null())
         there_are = f"there are {', '.join(name for name, _ in protocol.category_thresholds)}"
         remedy = f"{there_are}; add them, or name the others in {spelled('categories')}"
         raise ParameterError(f"has no threshold for {listed(without.to_list())}", remedy, option="iou_thresholds")

@@ -63,12 +63,12 @@ def prepare_matching(inputs: Inputs) -> MatchInput:
         own_places=places is not None,
         keeps_empty=protocol.counts_absent,
         own_limits=protocol.limit_rule.by_row,
-        cut_offs=protocol.definition.cut_offs,
+        score_cutoffs=protocol.definition.cut_offs,
     )
 
 
 def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The pairs that can match, by row numbers of the inputs' tables: see `Rows.links`. `cells` are from `number_cells`."""
+    """Return the pairs that can match, by row numbers of the tables: see `MatchInput.pairs`. `cells`: see `number_cells`."""
     pairs = pairs_for_matcher(inputs, cells)
     for rule in inputs.protocol.rules:
         pairs = rule.pairs(inputs, pairs)
@@ -82,7 +82,7 @@ def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataF
         can_match = void.zip_with(detections["expanded_from"].is_not_null(), everywhere)
         columns.append(can_match.gather(pairs["detection"]).alias("ranges"))
     if inputs.states.fallback is not None:
-        columns.append(inputs.states.fallback.gather(pairs["annotation"]).alias("is_last"))
+        columns.append(inputs.states.fallback.gather(pairs["annotation"]).alias("is_fallback"))
     return pairs.hstack(columns) if columns else pairs
 
 

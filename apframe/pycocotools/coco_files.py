@@ -50,7 +50,7 @@ class JsonFile:
             self._tables = self._results()
         elif self._tables is None:
             with suppress(InputError):
-                self._tables = read_unchecked(self.path, masks=False, kept=self._text).checked()
+                self._tables = read_unchecked(self.path, masks=False, content=self._text).checked()
         return self._tables
 
     def _results(self) -> pl.DataFrame | None:

@@ -24,37 +24,45 @@ SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in c
 class MaskIoUOfAnySize(MaskIoU):
     """`MaskIoU` for masks of other sizes than their image: two masks of different sizes are no pair.
 
-    Where all pairs are wanted (`least` is 5e-324 or less) such two have -1, if their boxes overlap, as in the reference.
+    If `min_similarity` is 5e-324 or less, so that all pairs are returned, such two have -1 if their boxes overlap (as there).
 
     Source: `rleIou` of the COCO mask API.
 
     >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 3], "counts": [0, 6]}',
     ...     "is_crowd": False})
-    >>> MaskIoUOfAnySize().pair(found, truth, least=0.0)["similarity"].to_list()
+    >>> MaskIoUOfAnySize().pair(found, truth, min_similarity=0.0)["similarity"].to_list()
     [-1.0]
     """
 
     any_size: ClassVar[bool] = True
 
     def compare(
-        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+        self,
+        detection_masks: Runs,
+        annotation_masks: Runs,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        min_similarity: float,
     ) -> pl.DataFrame:
         """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
 
         def are_alike(pairs: pl.DataFrame) -> pl.Series:
             places = [pairs[name].to_numpy() for name in ("detection", "annotation")]
-            sizes = [(masks.height[place], masks.width[place]) for masks, place in zip((found, expected), places, strict=True)]
+            sizes = [
+                (masks.height[place], masks.width[place])
+                for masks, place in zip((detection_masks, annotation_masks), places, strict=True)
+            ]
             (height, width), (height_too, width_too) = sizes
             return pl.Series((height == height_too) & (width == width_too))
 
-        pairs = super().compare(found, expected, detections, annotations, least)
+        pairs = super().compare(detection_masks, annotation_masks, detections, annotations, min_similarity)
         pairs = pairs.filter(are_alike(pairs))
-        if least > SMALLEST:
+        if min_similarity > SMALLEST:
             return pairs
-        left = detections.select("cell").hstack(mask_extents(found).select(BOX))
-        right = annotations.select("cell", "is_crowd").hstack(mask_extents(expected).select(BOX))
-        others = BoxIoU().pair(left, right, least)
+        left = detections.select("cell").hstack(mask_extents(detection_masks).select(BOX))
+        right = annotations.select("cell", "is_crowd").hstack(mask_extents(annotation_masks).select(BOX))
+        others = BoxIoU().pair(left, right, min_similarity)
         return pl.concat([pairs, others.filter(~are_alike(others)).with_columns(similarity=pl.lit(-1.0))])
 
 

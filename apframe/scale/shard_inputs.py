@@ -63,7 +63,7 @@ def read_truths(truth: Any, reading: Reading) -> Dataset:
     if len(sources) == 1:
         return reading.dataset(sources[0])
     first = replace(reading, images=None, category_map=None, unmapped="keep")
-    return reading.chosen(_together([first.dataset(source) for source in sources]))
+    return reading.selected(_together([first.dataset(source) for source in sources]))
 
 
 def _together(datasets: Sequence[Dataset]) -> Dataset:

@@ -212,7 +212,7 @@ def refuse_options_of_files(reading: Reading) -> None:
     apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave...
     """
     remedy = "leave it out, or write the shards with it"
-    for option in reading.given:
+    for option in reading.given_options:
         if option in PathOptions.__annotations__:
             raise ParameterError("is about files; shards are tables, which are read without it", remedy, option=option)
 

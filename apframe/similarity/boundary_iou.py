@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundaryIoU(MaskSimilarity):
-    """The smaller one of mask IoU and of the IoU of the boundaries; for crowds mask IoU alone.
+    """The smaller of mask IoU and the IoU of the boundaries; for crowds, mask IoU alone.
 
-    The boundary of a mask consists of its pixels that are near a pixel outside, in x and in y. Near is at most `dilation` ×
-    the image's diagonal, rounded to whole pixels and at least one. Everything beyond the image's border is outside.
+    The boundary of a mask consists of its pixels that are near a pixel outside of it, in x and in y. Near means at most
+    `dilation` × the image's diagonal, rounded to whole pixels, at least one. Everything beyond the image's border is outside.
 
     Parameters
     ----------
     dilation
-        width of the boundary, as a share of the image's diagonal
+        width of the boundary, as a fraction of the image's diagonal
 
     Raises
     ------
@@ -37,7 +37,7 @@ class BoundaryIoU(MaskSimilarity):
     >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [5, 20]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [0, 25]}',
     ...     "is_crowd": False})
-    >>> BoundaryIoU().pair(found, truth, least=0.5)["similarity"].to_list()  # 11 of 19 pixels
+    >>> BoundaryIoU().pair(found, truth, min_similarity=0.5)["similarity"].to_list()  # 11 of 19 pixels
     [0.5789473684210527]
     """
 
@@ -55,15 +55,20 @@ class BoundaryIoU(MaskSimilarity):
         return f"the smaller of mask IoU and boundary IoU (a boundary is {self.dilation:g} of the image's diagonal wide)"
 
     def compare(
-        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+        self,
+        detection_masks: Runs,
+        annotation_masks: Runs,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        min_similarity: float,
     ) -> pl.DataFrame:
         """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
         from apframe.tables.shapes.boundaries import boundary_iou
 
-        pairs = pair_masks(found, expected, detections, annotations, least)
+        pairs = pair_masks(detection_masks, annotation_masks, detections, annotations, min_similarity)
         is_crowd = annotations["is_crowd"].gather(pairs["annotation"])
         objects = pairs.filter(~is_crowd)
         detection, annotation, shared = (objects[name].to_numpy() for name in ("detection", "annotation", "shared"))
-        iou = pl.Series("iou", boundary_iou(found, expected, detection, annotation, shared, self.dilation))
+        iou = pl.Series("iou", boundary_iou(detection_masks, annotation_masks, detection, annotation, shared, self.dilation))
         objects = objects.with_columns(similarity=pl.min_horizontal("similarity", iou))
-        return pl.concat([pairs.filter(is_crowd), objects.filter(pl.col("similarity") >= least)]).drop("shared")
+        return pl.concat([pairs.filter(is_crowd), objects.filter(pl.col("similarity") >= min_similarity)]).drop("shared")

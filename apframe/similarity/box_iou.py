@@ -18,7 +18,7 @@ class BoxIoU(Similarity):
 
     >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [4.0, 4.0], "height": [2.0, 2.0]})
     >>> found = boxes.with_columns(width=pl.Series([3.0, 1.0]))
-    >>> BoxIoU().pair(found, boxes.with_columns(is_crowd=False), least=0.5).rows()
+    >>> BoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 
@@ -26,17 +26,17 @@ class BoxIoU(Similarity):
     shape: ClassVar[Shape] = BOXES
     words = "intersection over union of boxes"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
-        return pair_by(box_iou(), detections, annotations, BOX, least)
+        return pair_by(box_iou(), detections, annotations, BOX, min_similarity)
 
 
 def box_iou() -> pl.Expr:
-    """IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
+    """IoU of the two boxes of a row: `x, y, width, height` and `x_right, y_right, width_right, height_right`.
 
-    The intersection is `max(0, min(x + w) - max(x))` times the same in y; the union is the sum of both areas less the
+    The intersection is `max(0, min(x + w) - max(x))` times the same in y; the union is the sum of both areas minus the
     intersection. Where `is_crowd` holds, the right side is a crowd and the union is the left box alone, so that a
-    detection inside a group of objects overlaps it fully. Two boxes without any area have no IoU (null, never a match).
+    detection inside a group of objects overlaps it fully. Two boxes without area have no IoU (null, never a match).
 
     Source: `bbIou` of the COCO mask API; the order of the operations is kept, so that the last bit agrees.
 
@@ -55,7 +55,7 @@ def box_iou() -> pl.Expr:
 
 
 def shared_side(start: str, length: str) -> pl.Expr:
-    """How long a side of a box and that of the right one have in common; negative where they are apart.
+    """Length that a side of a box shares with the same side of the right box; negative if they are apart.
 
     >>> pl.DataFrame({"x": [0], "w": [5], "x_right": [3], "w_right": [6]}).select(shared_side("x", "w")).item()
     2

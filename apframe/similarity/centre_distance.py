@@ -19,9 +19,9 @@ AXES = ("xy", "xyz")
 
 @dataclass(frozen=True)
 class CentreDistance(Similarity):
-    """Minus the distance between the centres of cuboids, in metres, so that the nearest are the most similar.
+    """Minus the distance between the centres of two cuboids, in metres: the nearest cuboids are the most similar.
 
-    Thresholds are negative: 2 m is -2, and tables show it so. Cuboids with the same centre have 0. A crowd is compared as any
+    Thresholds are negative: 2 m is -2, also in tables. Cuboids with the same centre have 0. A crowd is compared like any
     other annotation. Rows without a cuboid make no pair.
 
     Attributes
@@ -33,7 +33,7 @@ class CentreDistance(Similarity):
 
     >>> cars = pl.DataFrame({"cell": [7], "cuboid_x": [10.0], "cuboid_y": [4.0], "is_crowd": [False]})
     >>> found = pl.DataFrame({"cell": [7, 7], "cuboid_x": [13.0, 10.0], "cuboid_y": [8.0, 5.5]})
-    >>> CentreDistance().pair(found, cars, least=-4).rows()
+    >>> CentreDistance().pair(found, cars, min_similarity=-4).rows()
     [(1, 0, -1.5)]
     """
 
@@ -49,7 +49,7 @@ class CentreDistance(Similarity):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns of the centre that are compared."""
+        """The compared columns of the centre."""
         return tuple(f"cuboid_{axis}" for axis in self.axes)
 
     @property
@@ -62,11 +62,11 @@ class CentreDistance(Similarity):
         """The rule in plain words."""
         return f"minus the distance of the centres in {', '.join(self.axes)}, metres"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         check_cuboids("detections", detections, self.needs)
         check_cuboids("annotations", annotations, self.needs)
         apart = [pl.col(name) - pl.col(f"{name}_right") for name in self.needs]
         distance = pl.sum_horizontal([along * along for along in apart], ignore_nulls=False).sqrt()
-        return pair_by(-distance, detections, annotations, self.needs, least)
+        return pair_by(-distance, detections, annotations, self.needs, min_similarity)

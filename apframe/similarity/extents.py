@@ -1,4 +1,4 @@
-"""Boxes and areas of shapes: of masks, keypoints, corners or intervals without boxes of their own, and of turned boxes."""
+"""Boxes and areas of shapes without boxes of their own (masks, keypoints, corners, intervals), and of turned boxes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from apframe.tables.shapes.shape import Shape
 
 
 def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, prepared: Any = None) -> pl.DataFrame:
-    """The frame as it is if it has boxes; else with `x, y, width, height` and `area` of its shapes.
+    """Return the frame with `x, y, width, height` and `area` computed from its shapes, if it has no boxes of its own.
 
-    A mask has the box and the number of its pixels; keypoints the rectangle around all of them, labelled or not; corners
-    their hull and the area between them; an interval the box start, 0, duration, 1. Areas that were given stay.
+    A mask gets the box and the number of its pixels; keypoints get the rectangle around all of them, labelled or not; corners
+    get their hull and the area between them; an interval gets the box start, 0, duration, 1. Areas in the frame stay.
 
     Parameters
     ----------
     table
         "annotations" or "detections", for errors
     frame
-        canonical
+        a canonical table
     images
         image_id, image_width, image_height
     prepared
-        what `prepare_shapes` gave, if that has been called
+        the result of `prepare_shapes`, if it was called
 
     Source: `COCO.loadRes` of pycocotools.
 
@@ -51,7 +51,7 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, prepared: 
 
 
 def lacks_boxes(frame: pl.DataFrame) -> bool:
-    """Whether a canonical table has rows without a box.
+    """Return True if a canonical table has rows without a box.
 
     >>> lacks_boxes(pl.DataFrame({"x": [2.0]})), lacks_boxes(pl.DataFrame({"x": [2.0, None]}))
     (False, True)
@@ -60,23 +60,23 @@ def lacks_boxes(frame: pl.DataFrame) -> bool:
 
 
 def with_upright_boxes(dataset: Dataset) -> Dataset:
-    """The data set with the upright box around each box that `angle` turns, see `upright`.
+    """Return the data set with the upright box around each box that `angle` turns, see `upright`.
 
     >>> quarter = {"x": [10], "y": [20], "width": [60], "height": [40], "angle": [1.5707963267948966]}
     >>> turned = Dataset({"image_id": [1]}, {"category_id": [1]}, quarter | {"image_id": [1], "category_id": [1]})
     >>> with_upright_boxes(turned).annotations.select(BOX).row(0)
     (20.0, 10.0, 40.0, 60.0)
     """
-    from apframe.tables.shapes.corners import upright  # of turned boxes alone
+    from apframe.tables.shapes.corners import upright  # only needed for turned boxes
 
     core = dataset.core("annotations")
     return dataset if upright(core) is core else dataset.part(dataset.images, upright(dataset.annotations))
 
 
 def has_pixels(annotations: pl.DataFrame) -> pl.Series:
-    """Flags: annotations whose mask has a pixel; not those without a mask, or with an empty list of polygons.
+    """Flag the annotations whose mask has a pixel; those without a mask, or with an empty list of polygons, have none.
 
-    `annotations` has the sizes of the images too.
+    `annotations` also has the sizes of the images.
 
     >>> masks = ['{"size": [2, 2], "counts": [0, 4]}', '{"size": [2, 2], "counts": [4]}', "[]", None]
     >>> has_pixels(pl.DataFrame({"annotation_id": [1, 2, 3, 4], "mask": masks})).to_list()
@@ -94,7 +94,7 @@ def has_pixels(annotations: pl.DataFrame) -> pl.Series:
 
 
 def prepare_shapes(table: str, frame: pl.DataFrame, images: pl.DataFrame, similarity: Similarity) -> Any:
-    """What a similarity prepares of a table (`Similarity.prepare`); None if it compares another shape than boxes are made of.
+    """Return the prepared shapes of a table (`Similarity.prepare`), or None if the similarity does not compare its shape.
 
     >>> from apframe.similarity.box_iou import BoxIoU
     >>> prepare_shapes("detections", pl.DataFrame({"x": [2.0], "mask": ["[[0, 0, 9, 0, 9, 9]]"]}), pl.DataFrame(), BoxIoU())
@@ -106,7 +106,7 @@ def prepare_shapes(table: str, frame: pl.DataFrame, images: pl.DataFrame, simila
 
 
 def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """The frame with `image_width` and `image_height` of its images, null where unknown.
+    """Add `image_width` and `image_height` of the images to the frame, null where unknown.
 
     >>> images = pl.DataFrame({"image_id": [1], "image_width": [640], "image_height": [480]})
     >>> with_image_sizes(pl.DataFrame({"image_id": [1, 1]}), images).rows()

@@ -1,4 +1,4 @@
-"""What cuboids share: the intersection of their footprints, two rectangles that may be turned, and of their heights."""
+"""Intersections of cuboids: of their footprints, two rectangles that may be turned, and of their heights."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ FOOTPRINT = ("cuboid_x", "cuboid_y", "cuboid_length", "cuboid_width", YAW)
 _HEIGHT = ("cuboid_z", "cuboid_height")
 _HULL = ["left", "top", "right", "bottom", "size"]
 _BLOCK = 1 << 14  # pairs at a time, whose columns fit the cache
-_RIGHT_ANGLE = 1e-15  # what the sine of a multiple of pi may be off
+_RIGHT_ANGLE = 1e-15  # the largest error of the sine of a multiple of pi
 
 
 def pair_cuboids(
-    similarity: Similarity, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, *, with_heights: bool
+    similarity: Similarity, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float, *, with_heights: bool
 ) -> pl.DataFrame:
-    """`Similarity.pair` of cuboids: the IoU of their footprints, or with their heights, of their volumes.
+    """Return the pairs of cuboids by the IoU of their footprints or, with their heights, of their volumes.
 
     The upright rectangles around footprints rule out most pairs before anything is turned: no IoU is larger than that of two
-    shapes which fill all that their rectangles share, and that of the volumes is no larger than that of the footprints.
+    shapes which fill the whole intersection of their rectangles, and the IoU of volumes never exceeds that of footprints.
     """
     import numpy as np
 
@@ -37,17 +37,19 @@ def pair_cuboids(
     check_cuboids("annotations", annotations, similarity.needs)
     hull = _hull(with_heights)
     hulls = [frame.with_columns(**hull) for frame in (detections, annotations)]
-    near = join_on_cell(hulls[0], hulls[1], list(hull)).filter(most_alike() >= least * (1 - 1e-9))
+    near = join_on_cell(hulls[0], hulls[1], list(hull)).filter(most_alike() >= min_similarity * (1 - 1e-9))
     if with_heights:
         near = near.filter(overlap("low", "high") > 0)
     pairs = near.select("detection", "annotation", "is_crowd").collect(engine="streaming")
     names = (*FOOTPRINT, *_HEIGHT) if with_heights else FOOTPRINT
-    found, truth = (np.array([frame[name].to_numpy() for name in names]) for frame in (detections, annotations))
+    detected_cuboids, annotated_cuboids = (
+        np.array([frame[name].to_numpy() for name in names]) for frame in (detections, annotations)
+    )
     rows = [pairs[name].to_numpy() for name in ("detection", "annotation", "is_crowd")]
 
     def alike(start: int) -> Array:
         detection, annotation, is_crowd = (each[start : start + _BLOCK] for each in rows)
-        left, right = found[:, detection], truth[:, annotation]
+        left, right = detected_cuboids[:, detection], annotated_cuboids[:, annotation]
         shared, sizes = shared_footprints(left[:5], right[:5]), [each[2] * each[3] for each in (left, right)]
         if with_heights:
             shared *= _shared_heights(left[5:], right[5:])
@@ -56,8 +58,8 @@ def pair_cuboids(
 
     with pool() as others:
         similarities = np.concatenate([np.empty(0), *others.map(alike, range(0, pairs.height, _BLOCK))])
-    made = pairs.select("detection", "annotation", similarity=pl.Series(similarities))
-    return made.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
+    compared = pairs.select("detection", "annotation", similarity=pl.Series(similarities))
+    return compared.filter((pl.col("similarity") >= min_similarity) & (pl.col("similarity") > 0))
 
 
 def _hull(with_heights: bool) -> dict[str, pl.Expr]:
@@ -70,7 +72,7 @@ def _hull(with_heights: bool) -> dict[str, pl.Expr]:
 
 
 def _shared_heights(left: Array, right: Array) -> Array:
-    """How much of their heights cuboids share, from the left one's centre, so that equal ones share it to the last bit."""
+    """Height that cuboids share, computed from the left one's centre, so that equal ones share all of it to the last bit."""
     import numpy as np
 
     up, half, other = right[0] - left[0], left[1] / 2, right[1] / 2
@@ -78,7 +80,7 @@ def _shared_heights(left: Array, right: Array) -> Array:
 
 
 def shared_footprints(left: Array, right: Array) -> Array:
-    """The areas that rectangles share, pair by pair.
+    """Return the area of the intersection of each pair of rectangles.
 
     Everything is computed in the frame of the left rectangle, which is upright there with its centre at 0. By Green's theorem
     the shared area is the sum of one integral for each side of the right rectangle: over the part of the side that is neither
@@ -89,8 +91,8 @@ def shared_footprints(left: Array, right: Array) -> Array:
     Parameters
     ----------
     left, right
-        x, y, length, width and yaw of rectangles, of shape (5, pairs); turned by multiples of a right angle, they are treated
-        as exactly that
+        x, y, length, width and yaw of rectangles, of shape (5, pairs); angles that are multiples of a right angle but for
+        rounding are treated as exact
 
     >>> import numpy as np
     >>> square, moved = np.array([[0.0], [0.0], [2.0], [2.0], [0.0]]), np.array([[1.0], [0.5], [2.0], [2.0], [np.pi / 2]])
@@ -124,7 +126,7 @@ def shared_footprints(left: Array, right: Array) -> Array:
 
 
 def _turned(angle: Array) -> tuple[Array, Array]:
-    """Cosine and sine, exact at multiples of a right angle."""
+    """Return the cosine and sine, exact at multiples of a right angle."""
     import numpy as np
 
     cos, sin = np.cos(angle), np.sin(angle)

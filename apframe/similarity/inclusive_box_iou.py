@@ -19,7 +19,7 @@ class InclusiveBoxIoU(Similarity):
 
     >>> boxes = pl.DataFrame({"cell": [7], "x": [1.0], "y": [1.0], "width": [3.0], "height": [1.0]})
     >>> found = boxes.with_columns(width=pl.Series([2.0]))
-    >>> InclusiveBoxIoU().pair(found, boxes.with_columns(is_crowd=False), least=0.5).rows()
+    >>> InclusiveBoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 
@@ -28,19 +28,19 @@ class InclusiveBoxIoU(Similarity):
     inclusive: ClassVar[bool] = True
     words = "intersection over union of boxes, one pixel added to widths and heights"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
-        return pair_by(inclusive_box_iou(), detections, annotations, BOX, least)
+        return pair_by(inclusive_box_iou(), detections, annotations, BOX, min_similarity)
 
 
 def inclusive_box_iou(prefix: str = "") -> pl.Expr:
-    """IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
+    """IoU of the two boxes of a row: `x, y, width, height` and `x_right, y_right, width_right, height_right`.
 
-    A `prefix` stands before the names of all eight columns.
+    `prefix` is put before the names of all eight columns.
 
     `width` is xmax - xmin, as everywhere; a box covers width + 1 pixels. The intersection is `min(xmax) - max(xmin) + 1`
-    times the same in y, and none where one of them is not positive: boxes side by side share no pixel, boxes that share an edge
-    share a line of them. Where `is_crowd` holds, the union is the left box alone. No box is without area.
+    times the same in y, and empty if one of them is not positive: boxes side by side share no pixel, boxes that share an edge
+    share a line of pixels. Where `is_crowd` holds, the union is the left box alone. Every box has an area.
 
     Source: `VOCevaldet.m` of the VOC development kit; the order of the operations is kept.
 

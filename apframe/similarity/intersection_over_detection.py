@@ -1,4 +1,4 @@
-"""The share of a detection's box that lies inside an annotation's (group-of boxes)."""
+"""The fraction of a detection's box that lies inside an annotation's box (group-of boxes)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from apframe.tables.shapes.shape import Shape
 
 @dataclass(frozen=True)
 class IntersectionOverDetection(Similarity):
-    """Intersection of two boxes over the area of the detection's: `box_iou` with every annotation taken for a crowd.
+    """Intersection of two boxes over the area of the detection: `box_iou` with every annotation treated as a crowd.
 
-    A detection inside a larger annotation has 1. A detection without area overlaps nothing, and makes no pair.
+    A detection inside a larger annotation has 1. A detection without area overlaps nothing and makes no pair.
 
     Source: `ioa` of the TF Object Detection API, by which Open Images compares detections with groups of objects.
 
     >>> boxes = pl.DataFrame({"cell": [7], "x": [0.0], "y": [0.0], "width": [8.0], "height": [8.0], "is_crowd": [False]})
     >>> found = pl.DataFrame({"cell": [7, 7], "x": [1.0, 6.0], "y": [1.0, 1.0], "width": [2.0, 4.0], "height": [2.0, 2.0]})
-    >>> IntersectionOverDetection().pair(found, boxes, least=0.5).sort("detection").rows()
+    >>> IntersectionOverDetection().pair(found, boxes, min_similarity=0.5).sort("detection").rows()
     [(0, 0, 1.0), (1, 0, 0.5)]
     """
 
@@ -31,6 +31,6 @@ class IntersectionOverDetection(Similarity):
     shape: ClassVar[Shape] = BOXES
     words = "intersection of boxes over the area of the detection"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
-        return pair_by(box_iou(), detections, annotations.with_columns(is_crowd=pl.lit(True)), BOX, least)
+        return pair_by(box_iou(), detections, annotations.with_columns(is_crowd=pl.lit(True)), BOX, min_similarity)

@@ -1,4 +1,4 @@
-"""Intersection over union of stretches of time."""
+"""Intersection over union of time intervals."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class IntervalIoU(Similarity):
     ----------
     instants_match
         whether two intervals of length 0 have an IoU of 1, wherever they are, instead of none. In some kits their IoU
-        is 0/0, which is NaN, and it rejects what is *less* than the threshold, so that any two of a video and label match
+        is 0/0, which is NaN, and only pairs *below* the threshold are rejected, so that any two of a video and label match
 
     >>> actions = pl.DataFrame({"cell": [7], "start_time": [2.0], "end_time": [6.0], "is_crowd": [False]})
     >>> found = pl.DataFrame({"cell": [7, 7], "start_time": [3.0, 6.0], "end_time": [6.0, 9.0]})
-    >>> IntervalIoU().pair(found, actions, least=0.5).rows()
+    >>> IntervalIoU().pair(found, actions, min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 
@@ -39,20 +39,20 @@ class IntervalIoU(Similarity):
         """The rule in plain words."""
         return "intersection over union of intervals of time" + ("; any two of length 0 match" if self.instants_match else "")
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         check_intervals("detections", detections)
         check_intervals("annotations", annotations)
-        return pair_by(interval_iou(instants_match=self.instants_match), detections, annotations, INTERVAL, least)
+        return pair_by(interval_iou(instants_match=self.instants_match), detections, annotations, INTERVAL, min_similarity)
 
 
 def interval_iou(*, instants_match: bool = False) -> pl.Expr:
-    """IoU of the intervals of a row: `start_time, end_time` against `start_time_right, end_time_right`.
+    """IoU of the two intervals of a row: `start_time, end_time` and `start_time_right, end_time_right`.
 
-    The intersection is `min(end) - max(start)`; the union is the sum of both lengths less the intersection. Where `is_crowd`
-    holds, the union is the left interval alone. Intervals that only touch have no IoU (null), nor have those of length 0,
-    unless `instants_match`: then two have 1 whose union is 0, as of length 0, or where a reversed one of them makes it so.
+    The intersection is `min(end) - max(start)`; the union is the sum of both lengths minus the intersection. Where `is_crowd`
+    holds, the union is the left interval alone. Intervals that only touch have no IoU (null), and neither have intervals of
+    length 0, unless `instants_match`: then two intervals have 1 if their union is 0, for length 0 or because one is reversed.
 
     Source: `segment_iou` of ActivityNet's evaluation; the order of the operations is kept.
 

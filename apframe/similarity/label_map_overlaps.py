@@ -23,9 +23,9 @@ def count_overlaps(
     dilation: float | None = None,
     are_all_listed: bool = True,
 ) -> pl.DataFrame:
-    """The detections with `area`, `void_area` and `overlaps` (see `apframe.tables.shapes.segments`), from their label maps.
+    """Add `area`, `void_area` and `overlaps` (see `apframe.tables.shapes.segments`) to the detections, from their label maps.
 
-    One image of each side is in memory at a time and thread.
+    Each thread holds one image of each side in memory at a time.
 
     Parameters
     ----------
@@ -36,27 +36,27 @@ def count_overlaps(
     void
         numbers of annotated label maps that stand for no segment
     annotations
-        image_id, segment_id, area, is_crowd; a warning says where the annotated label maps have other segments, or other areas
+        image_id, segment_id, area, is_crowd; a warning says if the annotated label maps have other segments, or other areas
     dilation
-        overlaps have `boundary_iou` of boundaries so wide, see `share_pixels`; otherwise it is null
+        width of the boundaries for `boundary_iou` of the overlaps, see `share_pixels`; None leaves it null
     are_all_listed
-        whether a number other than 0 that is no row of the detections is an error; otherwise it is passed over
+        whether a number other than 0 without a row in the detections is an error; otherwise it is skipped
 
     Raises
     ------
     ColumnError
         a table has no label maps
     RowError
-        a segment that its label map does not have, that is there twice, or without a label map; naming the ids
+        a segment that is not in its label map, is listed twice, or has no label map; names the ids
     FormatError
-        a label map that has a number without a row, or that cannot be read or compared; naming the file
+        a label map that has a number without a row, or that cannot be read or compared; names the file
 
     Warns
     -----
     SegmentsDifferWarning
         see `annotations`
 
-    Source: `pq_compute_single_core` of panopticapi, whose checks these are.
+    Source: `pq_compute_single_core` of panopticapi, which has the same checks.
     """
     for table, frame in (("images", images), ("detections", detections)):
         if "label_map" not in frame.columns and not detections.is_empty():
@@ -99,14 +99,14 @@ def count_overlaps(
         void_area=pl.col("pixels").filter(is_void).sum().cast(pl.Float64),
         overlaps=pl.struct(*(value.alias(name) for name, value in fields.items())).filter(~is_void),
     )
-    found = rows.join(sums, on=_KEY, how="left", maintain_order="left")
+    segments = rows.join(sums, on=_KEY, how="left", maintain_order="left")
     remedy = "write the label map and the list of segments together, or remove these rows"
-    _refuse_segments(detections, found["area"].is_null(), "their label map has no pixel of the segment", remedy, void)
-    return detections.with_columns(found.select("area", "void_area", "overlaps"))
+    _refuse_segments(detections, segments["area"].is_null(), "their label map has no pixel of the segment", remedy, void)
+    return detections.with_columns(segments.select("area", "void_area", "overlaps"))
 
 
 def _refuse_segments(detections: pl.DataFrame, broken: pl.Series, problem: str, remedy: str, void: Sequence[int]) -> None:
-    """An error that names the flagged rows, and of the first segment its image and label map."""
+    """Raise an error that names the flagged rows, and the image and label map of the first segment."""
     if not broken.any():
         return
     segments = detections.filter(broken).unique(["image_id", "segment_id"], keep="first", maintain_order=True)
@@ -118,7 +118,7 @@ def _refuse_segments(detections: pl.DataFrame, broken: pl.Series, problem: str, 
 
 
 def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:
-    """A warning where label maps of the ground truth have other segments than its annotations, or other areas."""
+    """Warn if label maps of the ground truth have other segments than its annotations, or other areas."""
     key, is_void = ["image", "annotated"], pl.col("annotated").is_in([*void])
     columns = [name for name in ("image_id", "area", "is_crowd") if name in annotations.columns]
     listed_ones = annotations.select(*columns, annotated=pl.col("segment_id").cast(pl.Int64)).filter(~is_void)
@@ -127,7 +127,7 @@ def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl
     of_listed, of_painted = (
         one.join(other, on=key, how="anti").sort(key) for one, other in ((listed_ones, painted), (painted, listed_ones))
     )
-    said = [
+    differences = [
         (of_listed, "the ground truth lists segments that their label maps lack", "they count as missed"),
         (
             of_painted,
@@ -135,14 +135,14 @@ def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl
             "their pixels count against detections there",
         ),
     ]
-    parts = [f"{words}: {_named(rows, maps)}; {become}" for rows, words, become in said if not rows.is_empty()]
+    parts = [f"{words}: {_named(rows, maps)}; {become}" for rows, words, become in differences if not rows.is_empty()]
     parts += _other_areas(listed_ones, painted, maps)
     if parts:
         warn("; ".join(parts), SegmentsDifferWarning)
 
 
 def _other_areas(listed_ones: pl.DataFrame, painted: pl.DataFrame, maps: pl.DataFrame) -> list[str]:
-    """What is said of segments whose listed area is not the number of their pixels; crowds aside, whose area is not read."""
+    """Describe segments whose listed area is not the number of their pixels; crowds are skipped, as their area is not read."""
     if not {"area", "is_crowd"} <= set(listed_ones.columns):
         return []
     compared = listed_ones.filter(~pl.col("is_crowd")).join(painted, on=["image", "annotated"])
@@ -157,7 +157,7 @@ def _other_areas(listed_ones: pl.DataFrame, painted: pl.DataFrame, maps: pl.Data
 
 
 def _named(rows: pl.DataFrame, maps: pl.DataFrame) -> str:
-    """Segments with their images, the first image alone where there are several.
+    """Name the segments and their image; of several images only the first.
 
     >>> _named(pl.DataFrame({"image": [0, 1], "annotated": [7, 9]}), pl.DataFrame({"image_id": ["a", "b"]}))
     '7 (image a, and others of 1 other image)'
@@ -169,11 +169,12 @@ def _named(rows: pl.DataFrame, maps: pl.DataFrame) -> str:
 
 
 def _compare_boundaries(shared: pl.DataFrame, void: Sequence[int]) -> pl.DataFrame:
-    """`boundary_iou` of two segments whose boundaries share pixels: image, segment_id, annotated, boundary_iou."""
-    of_found, of_annotated = pl.col("segment_id") != INNER, pl.col("annotated") != INNER
+    """Return image, segment_id, annotated and `boundary_iou` of segments whose boundaries share pixels."""
+    is_detected, is_annotated = pl.col("segment_id") != INNER, pl.col("annotated") != INNER
     is_void = pl.col("annotated").is_in([*void])
-    found = shared.group_by(_KEY).agg(found=pl.col("pixels").sum(), void=pl.col("pixels").filter(is_void).sum())
-    expected = shared.group_by("image", "annotated").agg(expected=pl.col("pixels").sum())
-    both = shared.filter(of_found, of_annotated, ~is_void).join(found, on=_KEY).join(expected, on=["image", "annotated"])
-    union = pl.col("found") + pl.col("expected") - pl.col("pixels") - pl.col("void")
+    of_detected = shared.group_by(_KEY).agg(left=pl.col("pixels").sum(), void=pl.col("pixels").filter(is_void).sum())
+    of_annotated = shared.group_by("image", "annotated").agg(right=pl.col("pixels").sum())
+    both = shared.filter(is_detected, is_annotated, ~is_void)
+    both = both.join(of_detected, on=_KEY).join(of_annotated, on=["image", "annotated"])
+    union = pl.col("left") + pl.col("right") - pl.col("pixels") - pl.col("void")
     return both.select(*_KEY, "annotated", boundary_iou=pl.col("pixels") / union)

@@ -21,64 +21,69 @@ _EDGES = ["left", "top", "right", "bottom"]
 
 @dataclass(frozen=True)
 class MaskSimilarity(Similarity):
-    """Base class of similarities of masks: decode the masks, unless that was done already, and compare them."""
+    """Base class of similarities of masks, which decodes the masks, unless they are decoded already, and compares them."""
 
     shape: ClassVar[Shape] = MASKS
     needs: ClassVar[tuple[str, ...]] = MASKS.needs
     uses_images: ClassVar[bool] = True
-    any_size: ClassVar[bool] = False  # masks may be of other sizes than their image and than each other
+    any_size: ClassVar[bool] = False  # masks may differ in size from their image and from each other
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Runs:
-        """Return the masks, decoded: see `Similarity.prepare`."""
+        """Decode the masks: see `Similarity.prepare`."""
         return self.shape.decode(table, objects)
 
     def pair(
         self,
         detections: pl.DataFrame,
         annotations: pl.DataFrame,
-        least: float,
-        found: Runs | None = None,
-        expected: Runs | None = None,
+        min_similarity: float,
+        detection_shapes: Runs | None = None,
+        annotation_shapes: Runs | None = None,
     ) -> pl.DataFrame:
-        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
+        """Return the pairs of a cell: see `Similarity.pair`. `detection_shapes` and `annotation_shapes` come from `prepare`."""
         from apframe.tables.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
-        masks = read_both(detections, annotations, found, expected)
+        masks = read_both(detections, annotations, detection_shapes, annotation_shapes)
         if not self.any_size:
             refuse_different_sizes(detections, annotations, *masks)
-            if found is None:  # else whoever decoded them has warned
+            if detection_shapes is None:  # otherwise the warning came when they were decoded
                 warn_of_other_sizes("detections", detections, masks[0])
-            if expected is None:
+            if annotation_shapes is None:
                 warn_of_other_sizes("annotations", annotations, masks[1])
-        return self.compare(*masks, detections, annotations, least)
+        return self.compare(*masks, detections, annotations, min_similarity)
 
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """Report masks that cannot be compared: see `Similarity.check`."""
         from apframe.tables.shapes.mask_columns import refuse_different_sizes, sound_masks
 
-        expected, found = sound_masks("annotations", annotations), sound_masks("detections", detections)
+        detected, annotated = sound_masks("detections", detections), sound_masks("annotations", annotations)
         if not self.any_size:
-            refuse_different_sizes(found[0], expected[0], found[1], expected[1])
+            refuse_different_sizes(detected[0], annotated[0], detected[1], annotated[1])
 
     @abstractmethod
     def compare(
-        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+        self,
+        detection_masks: Runs,
+        annotation_masks: Runs,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        min_similarity: float,
     ) -> pl.DataFrame:
-        """`Similarity.pair` of the masks of both tables."""
+        """Return the pairs of the masks of both tables, as `Similarity.pair` does."""
 
 
 @dataclass(frozen=True)
 class MaskIoU(MaskSimilarity):
-    """IoU of masks: the pixels that both have, over those that either has; over the detection's own for a crowd.
+    """IoU of masks: pixels in both masks over pixels in either; for a crowd, over the pixels of the detection.
 
-    Polygons are drawn as the COCO mask API does; masks that share no pixel are no pair.
+    Polygons are drawn as the COCO mask API draws them. Masks that share no pixel make no pair.
 
     Source: `rleIou` of the COCO mask API.
 
     >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 3, 1]}',
     ...     "is_crowd": False})
-    >>> MaskIoU().pair(found, truth, least=0.5).rows()
+    >>> MaskIoU().pair(found, truth, min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 
@@ -86,25 +91,32 @@ class MaskIoU(MaskSimilarity):
     words = "intersection over union of masks"
 
     def compare(
-        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+        self,
+        detection_masks: Runs,
+        annotation_masks: Runs,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        min_similarity: float,
     ) -> pl.DataFrame:
         """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
-        return pair_masks(found, expected, detections, annotations, least).drop("shared")
+        return pair_masks(detection_masks, annotation_masks, detections, annotations, min_similarity).drop("shared")
 
 
-def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-    """`MaskIoU.compare`, and `shared`, the number of common pixels.
+def pair_masks(
+    detection_masks: Runs, annotation_masks: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float
+) -> pl.DataFrame:
+    """Return the pairs of `MaskIoU.compare` with `shared`, the number of common pixels.
 
-    Only pairs whose boxes and areas leave room for enough common pixels are looked at.
+    Only pairs whose boxes and areas leave room for enough common pixels are compared.
     """
     from apframe.tables.shapes.intersections import intersect
 
-    left = _sizes(detections.select("cell"), found)
-    right = _sizes(annotations.select("cell", "is_crowd"), expected)
+    left = _sizes(detections.select("cell"), detection_masks)
+    right = _sizes(annotations.select("cell", "is_crowd"), annotation_masks)
     width, height = overlap("left", "right"), overlap("top", "bottom")
     at_most = pl.min_horizontal(width.clip(0) * height.clip(0), "pixels", "pixels_right")
     similarity = pl.col("shared") / union_of(pl.col("pixels"), pl.col("pixels_right"), pl.col("shared"))
-    is_pair = (pl.col("shared") > 0) & (similarity >= least)
+    is_pair = (pl.col("shared") > 0) & (similarity >= min_similarity)
     candidates = (
         join_on_cell(left, right, [*_EDGES, "pixels"])
         .with_columns(shared=at_most)
@@ -112,11 +124,13 @@ def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotation
         .select("detection", "annotation", "pixels", "pixels_right", "is_crowd")
         .collect(engine="streaming")
     )
-    shared = intersect(found, expected, *(candidates[name].to_numpy() for name in ("detection", "annotation")))
+    shared = intersect(
+        detection_masks, annotation_masks, *(candidates[name].to_numpy() for name in ("detection", "annotation"))
+    )
     pairs = candidates.with_columns(shared=shared).filter(is_pair)
     return pairs.select("detection", "annotation", similarity=similarity, shared="shared")
 
 
 def _sizes(frame: pl.DataFrame, masks: Runs) -> pl.DataFrame:
-    """The frame with the box of each mask and the number of its pixels."""
+    """Add the box of each mask and the number of its pixels to the frame."""
     return frame.with_columns(*(pl.Series(name, masks.box[:, k]) for k, name in enumerate(_EDGES)), pixels=masks.area)

@@ -1,4 +1,4 @@
-"""Intersection over union of masks, and of boxes with annotations that have no mask (Open Images)."""
+"""Intersection over union of masks, or of boxes for annotations without a mask (Open Images)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaskOrBoxIoU(MaskIoU):
-    """IoU of masks; an annotation whose mask is null is compared by boxes, with the tight box of the detection's mask.
+    """IoU of masks; an annotation without a mask is compared by its box, with the tight box of the detection's mask.
 
-    Either is over the detection's own area for a group (`is_crowd`). The right and lower edges of a tight box are those of its
-    last pixels. It is scaled to the size of the image where the mask has another. A detection without pixels is no pair.
+    For a group (`is_crowd`) both are over the detection's own area. A tight box ends at the right and lower edges of its
+    last pixels. It is scaled to the size of the image if the mask has another. A detection without pixels makes no pair.
 
     Source: `PerImageEvaluation` and `oid_challenge_evaluation_utils` of the TensorFlow Object Detection API.
 
@@ -31,7 +31,7 @@ class MaskOrBoxIoU(MaskIoU):
     >>> truth = pl.DataFrame({"annotation_id": [1, 2], "image_id": 1, "cell": 7, "is_crowd": False,
     ...     "mask": ['{"size": [2, 2], "counts": [0, 3, 1]}', None], "x": [0.0, 0.0], "y": [0.0, 0.0],
     ...     "width": [2.0, 2.0], "height": [2.0, 1.0]})
-    >>> MaskOrBoxIoU().pair(found, truth, least=0.5).sort("annotation").rows()
+    >>> MaskOrBoxIoU().pair(found, truth, min_similarity=0.5).sort("annotation").rows()
     [(0, 0, 0.75), (0, 1, 0.5)]
     """
 
@@ -43,7 +43,7 @@ class MaskOrBoxIoU(MaskIoU):
         super().check(detections, annotations.drop_nulls("mask"))
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
-        """Return the masks, decoded: see `Similarity.prepare`; None if some rows have no mask."""
+        """Decode the masks: see `Similarity.prepare`; return None if some rows have no mask."""
         if table == "annotations" and objects["mask"].null_count():
             return None
         return super().prepare(table, objects)
@@ -52,25 +52,26 @@ class MaskOrBoxIoU(MaskIoU):
         self,
         detections: pl.DataFrame,
         annotations: pl.DataFrame,
-        least: float,
-        found: Runs | None = None,
-        expected: Runs | None = None,
+        min_similarity: float,
+        detection_shapes: Runs | None = None,
+        annotation_shapes: Runs | None = None,
     ) -> pl.DataFrame:
-        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
+        """Return the pairs of a cell: see `Similarity.pair`. `detection_shapes` and `annotation_shapes` come from `prepare`."""
         from apframe.tables.shapes.mask_columns import mask_extents  # which brings in NumPy
 
-        found = self.shape.decode("detections", detections) if found is None else found
+        detection_shapes = self.shape.decode("detections", detections) if detection_shapes is None else detection_shapes
         has_mask = annotations["mask"].is_not_null()
-        parts = [super().pair(detections, annotations.filter(has_mask), least, found, expected)]
+        parts = [super().pair(detections, annotations.filter(has_mask), min_similarity, detection_shapes, annotation_shapes)]
         if not has_mask.all():
             scales = (
-                _scale(detections, side, of) for side, of in (("image_width", found.width), ("image_height", found.height))
+                _scale(detections, side, of)
+                for side, of in (("image_width", detection_shapes.width), ("image_height", detection_shapes.height))
             )
-            boxes = detections.select("cell").hstack(mask_extents(found)).with_columns(scales)
+            boxes = detections.select("cell").hstack(mask_extents(detection_shapes)).with_columns(scales)
             boxes = boxes.with_columns(
                 pl.col("x", "width") * pl.col("image_width"), pl.col("y", "height") * pl.col("image_height")
             )
-            parts.append(pair_by(box_iou(), boxes, annotations.filter(~has_mask), BOX, least))
+            parts.append(pair_by(box_iou(), boxes, annotations.filter(~has_mask), BOX, min_similarity))
         rows = (flags.arg_true() for flags in (has_mask, ~has_mask))
         return pl.concat(
             part.with_columns(row.gather(part["annotation"]).cast(pl.UInt32).alias("annotation"))
@@ -79,7 +80,7 @@ class MaskOrBoxIoU(MaskIoU):
 
 
 def _scale(detections: pl.DataFrame, side: str, of_masks: np.ndarray) -> pl.Series:
-    """How many times as long a side of the image is as that of its mask; 1 where it is unknown.
+    """Length of a side of the image over that of its mask; 1 where it is unknown.
 
     >>> import numpy as np
     >>> sides = pl.DataFrame({"image_width": [6, None]})
@@ -87,5 +88,5 @@ def _scale(detections: pl.DataFrame, side: str, of_masks: np.ndarray) -> pl.Seri
     ([2.0, 1.0], [1.0, 1.0])
     """
     of_mask = pl.Series(of_masks, dtype=pl.Float64)
-    known = detections[side].cast(pl.Float64).fill_null(of_mask) if side in detections.columns else of_mask
-    return (known / of_mask).alias(side)
+    of_image = detections[side].cast(pl.Float64).fill_null(of_mask) if side in detections.columns else of_mask
+    return (of_image / of_mask).alias(side)

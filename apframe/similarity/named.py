@@ -1,4 +1,4 @@
-"""All similarities by the name that protocols are stored with, and functions of users in their place."""
+"""All similarities by the names that stored protocols use, and users' own functions as similarities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apframe.registry import Registry
 from apframe.similarity.pairs import Similarity
 from apframe.wording import did_you_mean, first_line, same_name, spelled
 
-# where each is, and its iou_type (None: any), by name. The first of an iou_type is the one to name
+# the module and class of each, and its iou_type (None: any), by name. Messages name the first similarity of an iou_type
 _ROWS: dict[str, tuple[str, str | None]] = {
     "box_iou": ("apframe.similarity.box_iou:BoxIoU", "bbox"),
     "inclusive_box_iou": ("apframe.similarity.inclusive_box_iou:InclusiveBoxIoU", "bbox"),
@@ -29,13 +29,13 @@ _ROWS: dict[str, tuple[str, str | None]] = {
     "user": ("apframe.similarity.user:UserSimilarity", None),
 } | static_table.SIMILARITIES
 SIMILARITIES: Registry[type[Similarity]] = Registry({name: home for name, (home, _) in _ROWS.items()})
-"""The similarities by the names that stored evaluations have for them. Add your own as "its_module:ItsClass"."""
+"""The similarities by their names in stored evaluations. Add your own as "its_module:ItsClass"."""
 _TO_NAME = {iou_type: home.split(":")[1] for home, iou_type in reversed(_ROWS.values()) if iou_type is not None}
 _ALIASES = {"box": "bbox", "boxes": "bbox", "mask": "segm", "masks": "segm", "segmentation": "segm"}
 
 
 def as_similarity(value: Any) -> Similarity:
-    """A similarity: one as it is, one that `as_choices` was taken of, or a function of a user.
+    """Return a similarity from a similarity, from the result of `as_choices`, or from a user's function.
 
     >>> as_similarity({"name": "boundary_iou", "dilation": 0.05})
     BoundaryIoU(dilation=0.05)
@@ -62,20 +62,20 @@ def as_similarity(value: Any) -> Similarity:
 
 
 def as_iou_type(value: Any) -> str:
-    """The published name of what is compared, for one in any case or another word for it; a name of your own as it is.
+    """Return the published iou_type for a name in any case or a synonym; other names are returned unchanged.
 
     >>> as_iou_type("Masks"), as_iou_type("SEGM"), as_iou_type("Lines")
     ('segm', 'segm', 'Lines')
     """
     if not isinstance(value, str):
         raise ParameterError(f"must be a name such as bbox or segm, not {value!r}", option="iou_type")
-    known = {name: name for name in _TO_NAME} | _ALIASES
-    name = same_name(value, known)
-    return value if name is None else known[name]
+    names = {name: name for name in _TO_NAME} | _ALIASES
+    name = same_name(value, names)
+    return value if name is None else names[name]
 
 
 def iou_type_of(similarity: Similarity) -> str | None:
-    """The published name of what a similarity compares; None for a user's, which may compare anything.
+    """Return the iou_type that a similarity compares; None for a user's, which may compare anything.
 
     >>> iou_type_of(as_similarity({"name": "mask_iou"}))
     'segm'
@@ -84,7 +84,7 @@ def iou_type_of(similarity: Similarity) -> str | None:
 
 
 def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
-    """An error where a published similarity stands under the name of another.
+    """Raise an error if the similarity is the published one of another iou_type.
 
     >>> refuse_other_similarity("segm", as_similarity({"name": "box_iou"}))
     Traceback (most recent call last):
@@ -94,8 +94,8 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
     if compared in (None, iou_type):
         return
     if iou_type not in _TO_NAME:
-        known = list(dict.fromkeys(kind for _, kind in _ROWS.values() if kind is not None))
-        remedy = f"{did_you_mean(iou_type, known)}; for other names give a similarity of your own"
+        iou_types = list(dict.fromkeys(kind for _, kind in _ROWS.values() if kind is not None))
+        remedy = f"{did_you_mean(iou_type, iou_types)}; for other names give a similarity of your own"
         raise ParameterError(f"no {spelled('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(
         f"iou_type={iou_type!r} does not match {type(similarity).__name__}()",
@@ -104,7 +104,7 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
 
 
 def as_choices(similarity: Similarity) -> dict[str, Any]:
-    """Name and parameters as what JSON holds. A user's function cannot be kept.
+    """Return name and parameters as JSON values. A user's function cannot be stored.
 
     >>> from apframe.similarity.box_iou import BoxIoU
     >>> as_choices(BoxIoU())

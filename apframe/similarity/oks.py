@@ -18,7 +18,7 @@ from apframe.tables.shapes.shape import Shape
 if TYPE_CHECKING:
     from apframe.tables.shapes.keypoints import Places
 
-# tenths, as the references write them: 0.35 / 10 is another double than 0.035
+# in tenths, as in the references: 0.35 / 10 is another double than 0.035
 COCO_SIGMAS = tuple(
     tenfold / 10
     for tenfold in (0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
@@ -31,9 +31,9 @@ class OKS(Similarity):
     """Object keypoint similarity: the mean of `exp(-e)` over the annotation's visible keypoints.
 
     `e = d² / (2 sigma)² / (area + 2.2e-16) / 2`, where d is the distance of the two keypoints. A keypoint is visible if its
-    visibility in the annotation is above 0; that of the detection is not used. Where an annotation has no visible
+    visibility in the annotation is above 0; the detection's visibility is not used. If an annotation has no visible
     keypoint, d is the distance of the detection's keypoint from the annotation's box enlarged by its size on every side,
-    and the mean is over all. A crowd is compared as any other annotation.
+    and the mean is over all keypoints. A crowd is compared like any other annotation.
 
     Source: `COCOeval.computeOks` of pycocotools; the order of the operations is kept, so that the last bit agrees.
 
@@ -42,13 +42,13 @@ class OKS(Similarity):
     sigmas
         one for each keypoint, in the order of the `keypoints` columns
     box_area_factor
-        None: `area` is that of the annotation. A number: `area` is that number times the annotation's width and height
-        (annotations that have no area: 0.53)
+        None: `area` is the annotation's area. A number: `area` is this number times the annotation's width and height
+        (0.53 is common for annotations without areas)
 
     >>> person = pl.DataFrame({"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [4.0], "area": [16.0],
     ...                        "keypoints": [[1.0, 1.0, 2.0, 9.0, 9.0, 0.0]], "is_crowd": [False]})
     >>> found = pl.DataFrame({"cell": [7], "keypoints": [[2.0, 1.0, 1.0, 0.0, 0.0, 1.0]]})
-    >>> OKS(sigmas=(0.125, 0.125)).pair(found, person, least=0.5).rows()
+    >>> OKS(sigmas=(0.125, 0.125)).pair(found, person, min_similarity=0.5).rows()
     [(0, 0, 0.6065306597126334)]
     """
 
@@ -86,7 +86,7 @@ class OKS(Similarity):
         return f"keypoints (x, y, visibility of {len(self.sigmas)})"
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Places | None:
-        """Return the keypoints as arrays, see `Similarity.prepare`; None if some cannot be right, which `pair` reports."""
+        """Return the keypoints as arrays, see `Similarity.prepare`; None if some are invalid, which `pair` reports."""
         from apframe.tables.shapes.keypoints import are_sound, place_keypoints
 
         del table
@@ -97,16 +97,16 @@ class OKS(Similarity):
         self,
         detections: pl.DataFrame,
         annotations: pl.DataFrame,
-        least: float,
-        found: Places | None = None,
-        expected: Places | None = None,
+        min_similarity: float,
+        detection_shapes: Places | None = None,
+        annotation_shapes: Places | None = None,
     ) -> pl.DataFrame:
-        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
+        """Return the pairs of a cell: see `Similarity.pair`. `detection_shapes` and `annotation_shapes` come from `prepare`."""
         from apframe.similarity.poses import pair_poses
 
         require(self, detections, annotations)
         self._refuse_other_number(detections, annotations)
-        return pair_poses(self, detections, annotations, least, (found, expected))
+        return pair_poses(self, detections, annotations, min_similarity, (detection_shapes, annotation_shapes))
 
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """Report objects that cannot be compared: see `Similarity.check`."""
@@ -117,7 +117,7 @@ class OKS(Similarity):
             check_keypoints(table, frame, len(self.sigmas))
 
     def _refuse_other_number(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
-        """An error where all keypoint lists have one length, and it is that of other sigmas."""
+        """Raise an error if all keypoint lists have one length that requires another number of sigmas."""
         lengths = pl.concat([detections["keypoints"].list.len(), annotations["keypoints"].list.len()]).unique().to_list()
         if len(lengths) == 1 and lengths[0] and lengths[0] % 3 == 0 and lengths[0] != 3 * len(self.sigmas):
             number = lengths[0] // 3

@@ -1,4 +1,4 @@
-"""The interface of a similarity, and the join that pairs every detection with every annotation of its image and category."""
+"""The interface of a similarity, and the join of every detection with every annotation of its image and category."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from apframe.wording import spelled
 
 @dataclass(frozen=True)
 class Similarity(ABC):
-    """How alike a detection and an annotation are: a frozen value, whose fields are its parameters.
+    """A measure of how similar a detection and an annotation are: a frozen value, whose fields are its parameters.
 
     Attributes
     ----------
     name
-        as protocols are stored by
+        its name in stored protocols
     needs
-        columns that detections and annotations must have beside the canonical ones that are always there
+        columns that detections and annotations require in addition to the canonical ones that always exist
     uses_images
-        whether it also wants `image_width` and `image_height` (null where unknown) as columns of both tables
+        whether it also requires `image_width` and `image_height` (null where unknown) as columns of both tables
     shape
         the shape that it compares; None for one that may compare anything
     inclusive
         whether the last pixel of a box belongs to it, so that a box covers width + 1 pixels
     bounds
-        thresholds are above the first number, and at most the second
+        thresholds are greater than the first number, and at most the second
     measure
-        what printed summaries call it
+        its name in printed summaries
     threshold_word
-        what sentences put in front of a threshold
+        the words before a threshold in sentences
     unit
-        of distances
+        the unit of distances
     """
 
     name: ClassVar[str]
@@ -52,7 +52,7 @@ class Similarity(ABC):
 
     @property
     def void_categories(self) -> tuple[int, ...]:
-        """Ids of categories that are none: what is of these is not evaluated."""
+        """Ids of categories that are not evaluated."""
         return ()
 
     @property
@@ -66,14 +66,14 @@ class Similarity(ABC):
         return ", ".join(self.needs) if self.shape is None else self.shape.words
 
     def as_compared(self, threshold: float) -> float:
-        """A threshold in the precision in which similarities are computed."""
+        """Return a threshold in the precision in which similarities are computed."""
         return threshold
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
-        """A faster form of a table's shapes, as `shape.decode` gives it, which `pair` takes as `found` or `expected`.
+        """Return a faster form of a table's shapes, which `pair` accepts as `detection_shapes` or `annotation_shapes`.
 
-        It saves decoding twice where boxes are made of the same shapes, or where one table is paired several times. The value
-        has a method `take(rows)`, which picks some of the rows. None, as here, if `pair` works with the columns alone.
+        It avoids decoding twice if boxes are computed from the same shapes, or if a table is paired several times. The value
+        is that of `shape.decode` and has a method `take(rows)`, to select rows. None, as here, if `pair` only reads columns.
 
         Parameters
         ----------
@@ -85,24 +85,24 @@ class Similarity(ABC):
         del table, objects
 
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
-        """Report the rows whose shapes `pair` would refuse, without comparing any; see `apframe.validation`.
+        """Report the rows whose shapes `pair` would reject, without comparing any; see `apframe.validation`.
 
         Parameters
         ----------
         detections, annotations
-            canonical tables as `pair` takes them, without `cell`
+            canonical tables as for `pair`, without `cell`
 
         Raises
         ------
         ColumnError
-            what it compares is missing
+            a compared column is missing
         """
         for table, frame in (("annotations", annotations), ("detections", detections)):
             if self.shape is not None:
                 self.shape.check(table, frame)
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-        """The detections with columns that are made of files of both sides, where it compares such; as they are here.
+        """Return the detections with columns computed from files of both sides, if it compares these; unchanged here.
 
         Parameters
         ----------
@@ -113,15 +113,15 @@ class Similarity(ABC):
         return detections
 
     @abstractmethod
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """The pairs of a cell that are at least so similar.
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
+        """Return the pairs of a cell that are at least `min_similarity` similar.
 
         Parameters
         ----------
         detections, annotations
-            canonical tables, and `cell` (any integer; rows pair up only within a cell). Where `is_crowd` holds for an
-            annotation, intersections are over the detection alone.
-        least
+            canonical tables, and `cell` (any integer; only rows of the same cell form pairs). If `is_crowd` holds for an
+            annotation, intersections are divided by the size of the detection alone.
+        min_similarity
             pairs below this similarity are dropped
 
         Returns
@@ -131,12 +131,12 @@ class Similarity(ABC):
         Raises
         ------
         ColumnError, RowError
-            what it compares is missing, or cannot be right; naming the ids
+            a compared column is missing or has invalid values; names the ids
         """
 
 
 def require(similarity: Similarity, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
-    """An error where a table lacks a column that the similarity compares.
+    """Raise an error if a table lacks a column that the similarity compares.
 
     >>> from apframe.similarity.box_iou import BoxIoU
     >>> require(BoxIoU(), pl.DataFrame(), pl.DataFrame())
@@ -148,7 +148,7 @@ def require(similarity: Similarity, detections: pl.DataFrame, annotations: pl.Da
 
 
 def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
-    """The error that a table lacks what the similarity compares.
+    """Return the error that a table lacks columns which the similarity compares.
 
     >>> from apframe.similarity.interval_iou import IntervalIoU
     >>> print(lacking(IntervalIoU(), "detections", "end_time"))  # doctest: +ELLIPSIS
@@ -163,7 +163,7 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
 
 
 def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str]) -> pl.LazyFrame:
-    """All pairs of a cell: `detection`, `annotation` (row numbers), the columns of both (annotations': `_right`), `is_crowd`.
+    """Return all pairs of a cell: `detection`, `annotation` (row numbers), the columns of both (`_right`), `is_crowd`.
 
     >>> left = pl.DataFrame({"cell": [7, 8], "x": [1.0, 2.0]})
     >>> right = pl.DataFrame({"cell": [8, 8], "x": [3.0, 4.0], "is_crowd": [False, True]})
@@ -176,7 +176,7 @@ def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: S
 
 
 def overlap(low: str, high: str) -> pl.Expr:
-    """How long a stretch from `low` to `high` and that of the right side have in common; negative where they are apart.
+    """Length that the interval from `low` to `high` shares with that of the right side; negative if they are apart.
 
     >>> pl.DataFrame({"a": [0], "b": [5], "a_right": [3], "b_right": [9]}).select(overlap("a", "b")).item()
     2
@@ -185,7 +185,7 @@ def overlap(low: str, high: str) -> pl.Expr:
 
 
 def union_of(detected: pl.Expr, annotated: pl.Expr, intersection: pl.Expr) -> pl.Expr:
-    """The size of what either covers; that of the detection alone where `is_crowd` holds for the annotation.
+    """Size of the union of both; of the detection alone if `is_crowd` holds for the annotation.
 
     >>> pl.DataFrame({"is_crowd": [False, True]}).select(union=union_of(pl.lit(5), pl.lit(4), pl.lit(3)))["union"].to_list()
     [6, 5]
@@ -194,7 +194,7 @@ def union_of(detected: pl.Expr, annotated: pl.Expr, intersection: pl.Expr) -> pl
 
 
 def most_alike() -> pl.Expr:
-    """The IoU of two shapes that fill all that their upright rectangles share; null where these share nothing.
+    """Upper bound of the IoU: that of shapes which fill the intersection of their upright rectangles; null if it is empty.
 
     The rectangles go from `left` to `right` and from `top` to `bottom`; `size` is the area of the shape.
 
@@ -211,9 +211,9 @@ def most_alike() -> pl.Expr:
 
 
 def pair_by(
-    expression: pl.Expr, detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str], least: float
+    expression: pl.Expr, detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str], min_similarity: float
 ) -> pl.DataFrame:
-    """`Similarity.pair` by an expression over the joined columns; null is no pair.
+    """Return the pairs as `Similarity.pair` does, by an expression over the joined columns; null means no pair.
 
     >>> left = pl.DataFrame({"cell": [7], "x": [1.0]})
     >>> right = pl.DataFrame({"cell": [7, 7], "x": [1.5, 9.0], "is_crowd": [False, False]})
@@ -223,6 +223,6 @@ def pair_by(
     return (
         join_on_cell(detections, annotations, columns)
         .select("detection", "annotation", similarity=expression)
-        .filter(pl.col("similarity") >= least)
+        .filter(pl.col("similarity") >= min_similarity)
         .collect(engine="streaming")
     )

@@ -1,4 +1,4 @@
-"""Intersection over union of rotated boxes and quadrilaterals; the geometry is shapely's, from the extra `rotated`."""
+"""Intersection over union of rotated boxes and quadrilaterals; requires shapely, from the extra `rotated`."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _BLOCK = 1 << 14  # pairs at a time
 
 @dataclass(frozen=True)
 class RotatedIoU(Similarity):
-    """IoU of convex quadrilaterals: intersection over the sum of both areas less the intersection.
+    """IoU of convex quadrilaterals: intersection over the sum of both areas minus the intersection.
 
-    Each table gives `corners` (8 numbers, x1, y1 to x4, y4, around the shape, either way round) or `x, y, width, height` and
-    `angle`; corners win where they are not null. The box is turned about its centre by `angle` radians, counter-clockwise as
-    one sees it on the image: with y pointing down, its right end goes up. A crowd's union is the detection alone. Shapes
-    without area have no IoU, and neither have those that only touch. Corners that do not go around a convex shape are an error,
-    or where they are kept, areas with signs, see `_with_signed`; `treat_malformed` changes those that should not be.
+    Each table has `corners` (8 numbers, x1, y1 to x4, y4, around the shape, either way round) or `x, y, width, height` and
+    `angle`; corners that are not null win. The box is turned about its centre by `angle` radians, counter-clockwise as
+    seen on the image: with y pointing down, its right end goes up. A crowd's union is the detection alone. Shapes without
+    area have no IoU, and neither have shapes that only touch. Corners that do not go around a convex shape are an error. If
+    such rows are kept, their areas have signs, see `_with_signed`; `treat_malformed` changes those that should not be kept.
 
     >>> boxes = {"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [2.0]}
     >>> upright = pl.DataFrame({"cell": [7], "corners": [[1.0, -1.0, 3.0, -1.0, 3.0, 3.0, 1.0, 3.0]], "is_crowd": [False]})
     >>> level = pl.DataFrame(boxes | {"angle": [0.0]})
-    >>> RotatedIoU().pair(level, upright, least=0.1).with_columns(pl.col("similarity").round(6)).rows()
+    >>> RotatedIoU().pair(level, upright, min_similarity=0.1).with_columns(pl.col("similarity").round(6)).rows()
     [(0, 0, 0.333333)]
     """
 
@@ -44,7 +44,7 @@ class RotatedIoU(Similarity):
     shape: ClassVar[Shape] = CORNERS
     words = "intersection over union of rotated boxes"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`. Without shapely it raises a `ParameterError`."""
         import numpy as np
 
@@ -53,12 +53,14 @@ class RotatedIoU(Similarity):
             if not {"corners", "angle"} & set(frame.columns):
                 raise lacking(self, table, "angle or corners")
         corners = quadrilaterals("detections", detections), quadrilaterals("annotations", annotations)
-        found, truth = (_shapes(shapely, each) for each in corners)
-        hulls = detections.select("cell").hstack(_hulls(shapely, found))
-        true_hulls = annotations.select("cell", "is_crowd").hstack(_hulls(shapely, truth))
-        near = join_on_cell(hulls, true_hulls, _HULL).filter(most_alike() >= least * (1 - 1e-9))
+        detection_shapes, annotation_shapes = (_shapes(shapely, each) for each in corners)
+        hulls = detections.select("cell").hstack(_hulls(shapely, detection_shapes))
+        true_hulls = annotations.select("cell", "is_crowd").hstack(_hulls(shapely, annotation_shapes))
+        near = join_on_cell(hulls, true_hulls, _HULL).filter(most_alike() >= min_similarity * (1 - 1e-9))
         pairs = near.select("detection", "annotation", "is_crowd", "size", "size_right").collect(engine="streaming")
-        intersection = _intersection(shapely, found, truth, pairs["detection"].to_numpy(), pairs["annotation"].to_numpy())
+        intersection = _intersection(
+            shapely, detection_shapes, annotation_shapes, pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
+        )
         detected = pairs["size"].to_numpy()
         union = np.where(pairs["is_crowd"].to_numpy(), detected, detected + pairs["size_right"].to_numpy() - intersection)
         similarity = np.minimum(intersection / union, 1)  # the same shape twice may differ by a last bit
@@ -67,11 +69,11 @@ class RotatedIoU(Similarity):
         if any(flags.any() for flags in crossed):
             cells = join_on_cell(detections, annotations, []).collect()
             alike = _with_signed(shapely, alike, corners, crossed, cells)
-        return alike.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
+        return alike.filter((pl.col("similarity") >= min_similarity) & (pl.col("similarity") > 0))
 
 
 def _shapes(shapely: Any, corners: Array) -> Array:
-    """Polygons; hulls of the four corners where these are convex but for rounding, as shapely fails on lines that cross."""
+    """Return polygons; hulls of corners that are convex only up to rounding, as shapely fails on lines that cross."""
     shapes = shapely.polygons(corners)
     turning = turns(corners)
     rough = ~((turning > 0).all(axis=1) | (turning < 0).all(axis=1))
@@ -82,10 +84,10 @@ def _shapes(shapely: Any, corners: Array) -> Array:
 def _with_signed(
     shapely: Any, alike: pl.DataFrame, corners: tuple[Array, Array], crossed: list[pl.Series], pairs: pl.DataFrame
 ) -> pl.DataFrame:
-    """The pairs, those of corners that are `crossed` by areas with signs; `pairs` are all of the cells.
+    """Return the pairs, with signed areas for corners that are `crossed`; `pairs` are all pairs of the cells.
 
-    Two triangles make a quadrilateral, and count as negative where they turn the other way than both together. What two of
-    them share is summed with both signs.
+    A quadrilateral consists of two triangles. A triangle counts as negative if it turns the other way than the quadrilateral.
+    The intersections of the triangles are added up with both signs.
 
     Source: `polyiou.cpp` of DOTA's devkit.
     """
@@ -107,7 +109,7 @@ def _with_signed(
 
 
 def _signed_triangles(shapely: Any, corners: Array) -> tuple[Array, Array, Array]:
-    """The two triangles of each row, their signs, and the size of their areas added with these."""
+    """Return the two triangles of each row, their signs, and the sum of their signed areas."""
     import numpy as np
 
     triangles = corners[:, [[0, 1, 2], [0, 2, 3]]]
@@ -117,13 +119,15 @@ def _signed_triangles(shapely: Any, corners: Array) -> tuple[Array, Array, Array
     return shapely.polygons(triangles), np.sign(areas) * np.where(total < 0, -1, 1)[:, None], abs(total)
 
 
-def _intersection(shapely: Any, found: Array, truth: Array, detection: Array, annotation: Array) -> Array:
-    """The area that the shapes of each pair share; shapely leaves the interpreter, so that two threads work at once."""
+def _intersection(
+    shapely: Any, detection_shapes: Array, annotation_shapes: Array, detection: Array, annotation: Array
+) -> Array:
+    """Return the shared area of each pair of shapes; shapely releases the interpreter lock, so that threads run at once."""
     import numpy as np
 
     def areas(start: int) -> Array:
         block = slice(start, start + _BLOCK)
-        return shapely.area(shapely.intersection(found[detection[block]], truth[annotation[block]]))
+        return shapely.area(shapely.intersection(detection_shapes[detection[block]], annotation_shapes[annotation[block]]))
 
     with pool() as others:
         return np.concatenate([np.empty(0), *others.map(areas, range(0, len(detection), _BLOCK))])

@@ -1,4 +1,4 @@
-"""Labels of label maps that the file with the names of the classes does not name."""
+"""Labels in label maps that are missing from the file with the names of the classes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import polars as pl
 from apframe.tables.dataset import Dataset
 from apframe.wording import counted, listed
 
-_IGNORED = (255,)  # unless a similarity says otherwise
+_IGNORED = (255,)  # unless a similarity ignores others
 
 
 def describe_unnamed(dataset: Dataset, ignored: Sequence[int] = _IGNORED) -> tuple[str, str] | None:
-    """Say which annotated labels count as classes although only others have a name, and what to do; None if there are none.
+    """Name the annotated labels that count as classes although only others have names, and the remedy; None without any.
 
     >>> dataset = Dataset(
     ...     {"image_id": ["a"]}, {"category_id": [0, 77], "name": ["road", None]},

@@ -1,4 +1,4 @@
-"""A similarity that the user writes: any function of the columns of two objects."""
+"""Similarities that users write: any function of the columns of two objects."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class UserSimilarity(Similarity):
     Attributes
     ----------
     function
-        takes a Polars frame of pairs, and gives one value for each of its rows: a Polars expression over its columns, a
-        Series, a NumPy array or anything like one. The frame has the detection's columns by their names, the annotation's
-        with `_right` after them, except `annotation_id` and `is_crowd`, which keep theirs; both have `image_width` and
-        `image_height`. Values lie in [0, 1]; null is no pair. A value must not depend on other rows: many pairs come in
-        several frames. A function cannot be stored: it is None in an evaluation that was read back.
+        accepts a Polars frame of pairs, and returns one value for each of its rows: a Polars expression over its columns, a
+        Series, a NumPy array or anything like one. The frame has the detection's columns under their own names and the
+        annotation's with the suffix `_right`, except `annotation_id` and `is_crowd`, which keep theirs; both have `image_width`
+        and `image_height`. Values are in [0, 1]; null means no pair. A value must not depend on other rows, because many pairs
+        are split into several frames. A function cannot be stored: it is None in an evaluation that was read back.
     label
-        what it is called where the protocol is printed; the name of the function, if it has one, where none is given
+        its name in printed protocols; by default the name of the function, if it has one
 
     Two are equal if they hold the same function object and label.
 
     >>> nearness = UserSimilarity(lambda pairs: 1 / (1 + (pl.col("x") - pl.col("x_right")).abs()), "nearness")
     >>> found = pl.DataFrame({"detection_id": [1], "cell": [7], "x": [3.0]})
     >>> boxes = pl.DataFrame({"annotation_id": [4, 5], "cell": [7, 7], "x": [6.0, 9.0], "is_crowd": [False, False]})
-    >>> nearness.pair(found, boxes, least=0.2).rows()
+    >>> nearness.pair(found, boxes, min_similarity=0.2).rows()
     [(0, 0, 0.25)]
     """
 
@@ -52,9 +52,7 @@ class UserSimilarity(Similarity):
 
     def __post_init__(self) -> None:
         if self.function is not None and not callable(self.function):
-            raise ParameterError(
-                f"{self.function!r} cannot be called", "give a function of a frame of pairs", option="function"
-            )
+            raise ParameterError(f"{self.function!r} is not callable", "pass a function of a frame of pairs", option="function")
         if not isinstance(self.label, str):
             raise ParameterError(f"must be text, not {self.label!r}", option="label")
         if not self.label:
@@ -77,7 +75,7 @@ class UserSimilarity(Similarity):
         """The columns that it compares in plain words."""
         return "the columns that the function reads"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`. Anything but one number per row is a `ParameterError`."""
         if self.function is None:
             raise ParameterError(
@@ -86,7 +84,7 @@ class UserSimilarity(Similarity):
             )
         parts = [block.with_columns(self._values(frame)) for block, frame in _blocks(detections, annotations)]
         schema = {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}
-        return pl.concat([pl.DataFrame(schema=schema), *parts]).filter(pl.col("similarity") >= least)
+        return pl.concat([pl.DataFrame(schema=schema), *parts]).filter(pl.col("similarity") >= min_similarity)
 
     def _values(self, pairs: pl.DataFrame) -> pl.Series:
         """Call the function on a frame of pairs; return Float64 in [0, 1] or null."""
@@ -107,42 +105,42 @@ class UserSimilarity(Similarity):
             raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, remedy)
         return values
 
-    def _as_series(self, given: Any, pairs: pl.DataFrame) -> pl.Series:
-        if isinstance(given, pl.Series):
-            return given
-        if isinstance(given, pl.Expr):
+    def _as_series(self, result: Any, pairs: pl.DataFrame) -> pl.Series:
+        if isinstance(result, pl.Series):
+            return result
+        if isinstance(result, pl.Expr):
             try:
-                return pairs.select(similarity=given)["similarity"]
+                return pairs.select(similarity=result)["similarity"]
             except pl.exceptions.PolarsError as error:
-                said = first_line(error).split("; valid columns")[0]  # which are all that follow
-                problem = f"{self.label}: the expression failed: {said}; the columns are {', '.join(pairs.columns)}"
+                message = first_line(error).split("; valid columns")[0]
+                problem = f"{self.label}: the expression failed: {message}; the columns are {', '.join(pairs.columns)}"
                 raise ParameterError(problem) from error
-        return self._from_array(given)
+        return self._from_array(result)
 
-    def _from_array(self, given: Any) -> pl.Series:
+    def _from_array(self, result: Any) -> pl.Series:
         import numpy as np
 
-        if given is None:
+        if result is None:
             problem = "must return one number per row, not None"
             raise ParameterError(f"{self.label} {problem}; is a `return` missing?")
         try:
-            if isinstance(given, (list, tuple)):  # as floats, where whole numbers come first
-                return pl.Series([float(item) if type(item) in (bool, int) else item for item in given])
-            if hasattr(given, "__arrow_c_array__"):
-                return pl.Series(given)
-            array = np.asarray(given)
+            if isinstance(result, (list, tuple)):  # as floats, even if whole numbers come first
+                return pl.Series([float(item) if type(item) in (bool, int) else item for item in result])
+            if hasattr(result, "__arrow_c_array__"):
+                return pl.Series(result)
+            array = np.asarray(result)
         except (TypeError, ValueError, RuntimeError, pl.exceptions.PolarsError) as error:
-            raise ParameterError(f"{self.label}: {kind_of(given)} is not a column of numbers: {first_line(error)}") from error
+            raise ParameterError(f"{self.label}: {kind_of(result)} is not a column of numbers: {first_line(error)}") from error
         if array.ndim != 1 or array.dtype.kind not in "biuf":
             if array.ndim == 0 and array.dtype.kind in "biuf":
-                raise ParameterError(f"{self.label} must return one value per row, not the number {given}; {_WHOLE_COLUMN}")
-            shape = f"{kind_of(given)} of shape {array.shape} and type {array.dtype}"
+                raise ParameterError(f"{self.label} must return one value per row, not the number {result}; {_WHOLE_COLUMN}")
+            shape = f"{kind_of(result)} of shape {array.shape} and type {array.dtype}"
             raise ParameterError(f"{self.label} must return one number per row, not {shape}")
         return pl.Series(array)
 
 
 def _blocks(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Pairs as row numbers, and as the frame that the function sees, some at a time."""
+    """Yield blocks of pairs, as row numbers and as the frame that the function receives."""
     left = detections.drop("cell")
     right = annotations.drop("cell").select(pl.col(*_own(annotations)), pl.exclude(_ANNOTATIONS_OWN).name.suffix("_right"))
     if doubled := [name for name in right.columns if name in left.columns]:

@@ -1,4 +1,4 @@
-"""How boxes are written: a corner and the size, two corners, or the centre and the size; in pixels, or as fractions."""
+"""Box formats: a corner and the size, two corners, or the centre and the size; in pixels or as fractions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apframe.wording import spelled
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 """Two corners; the left top corner, width and height; the centre, width and height."""
-# what the four columns of a box may be called, in lower case, where the names say which format it is
+# names of the four columns of a box, in lower case, that determine the format
 _NAMED = {
     names: box_format
     for box_format, all_names in {
@@ -35,28 +35,28 @@ _NAMED = {
     }.items()
     for names in (tuple(text.split()) for text in all_names)
 }  # fmt: skip
-_SHORT = ("x", "y", "w", "h")  # which say no more than x, y, width, height: some have the centre in x and y
-_CORNERS_FROM, _DIFFERENT = 100, 10  # rows, and different boxes, from which on it is no chance that all look like two corners
+_SHORT = ("x", "y", "w", "h")  # leaves the format open, like x, y, width, height: x and y may be the centre
+_CORNERS_FROM, _DIFFERENT = 100, 10  # with this many rows and different boxes, looking like two corners is no coincidence
 _FRACTIONS_TO = 1.05  # the largest fraction of an image: some boxes reach a little beyond it
 
 
 def as_xywh(table: str, frame: pl.DataFrame, box_format: str | None = None) -> pl.DataFrame:
-    """The frame with its boxes as columns `x, y, width, height`, whatever they are called and however they are written.
+    """Return the frame with its boxes as columns `x, y, width, height`, from any of the supported names and formats.
 
     Boxes may be a column `bbox` of lists, the columns `x, y, width, height`, or others of `x1 y1 x2 y2`, `xmin ymin xmax ymax`,
-    `left top width height`, `cx cy w h` and the like, in any case; these are dropped. A frame without boxes stays as it is.
+    `left top width height`, `cx cy w h` and the like, in any case; these are dropped. A frame without boxes is unchanged.
 
     Parameters
     ----------
     table
-        for errors
+        name of the table in errors
     box_format
-        one of `BOX_FORMATS`; by default what the names of the columns say, and "xywh" where they say nothing
+        one of `BOX_FORMATS`; by default the format that the column names imply, or "xywh" if they imply none
 
     Raises
     ------
     ColumnError
-        the columns are no numbers, or their names say that the boxes are in another format
+        the columns are not numbers, or their names imply another format
     RowError
         a `bbox` that is not four numbers
 
@@ -71,12 +71,12 @@ def as_xywh(table: str, frame: pl.DataFrame, box_format: str | None = None) -> p
         return frame
     if names == ["bbox"]:
         frame, names = split_boxes(table, frame, box_format), list(BOX)
-    said = _said_by(names)
-    if box_format is not None and said not in (None, box_format):
-        problem = f"columns {', '.join(names)} hold boxes as {said}, not as {box_format}"
+    implied = _implied_format(names)
+    if box_format is not None and implied not in (None, box_format):
+        problem = f"columns {', '.join(names)} hold boxes as {implied}, not as {box_format}"
         raise ColumnError(problem, f"leave out {spelled('box_format')}, or rename the columns", table=table)
-    chosen = box_format or said or "xywh"
-    if chosen == "xywh" and names == list(BOX):
+    resolved = box_format or implied or "xywh"
+    if resolved == "xywh" and names == list(BOX):
         return frame
     for name in names:
         if not (frame[name].dtype.is_numeric() or frame[name].dtype == pl.Null):
@@ -86,12 +86,12 @@ def as_xywh(table: str, frame: pl.DataFrame, box_format: str | None = None) -> p
         "xywh": (first, second, third, fourth),
         "xyxy": (first, second, third - first, fourth - second),
         "cxcywh": (first - third / 2, second - fourth / 2, third, fourth),
-    }[chosen]
+    }[resolved]
     return frame.with_columns(**dict(zip(BOX, boxes, strict=True))).drop([name for name in names if name not in BOX])
 
 
 def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) -> pl.DataFrame:
-    """A column `bbox` of lists as the four columns `x, y, width, height`: its four numbers as they stand there."""
+    """Split a column `bbox` of lists into the columns `x, y, width, height`: its four numbers, not converted."""
     is_list = frame["bbox"].dtype == pl.List
     if not (is_list or (isinstance(frame["bbox"].dtype, pl.Array) and frame["bbox"].dtype.shape == (4,))):
         raise ColumnError(f"must hold lists of four numbers, not {frame['bbox'].dtype}", table=table, column="bbox")
@@ -104,9 +104,9 @@ def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) 
 
 
 def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """The frame with `x, y, width, height`, which are fractions of the image, multiplied by the image's size.
+    """Multiply `x, y, width, height`, which are fractions of the image, by the size of the image.
 
-    Rows of unknown images stay as they are: what is said of these is an error of its own.
+    Rows of unknown images are unchanged: they cause an error of their own.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
     Raises
     ------
     RowError
-        images that have such boxes, but no size
+        images with such boxes have no size
 
     >>> images = pl.DataFrame({"image_id": [7], "image_width": [640], "image_height": [480]})
     >>> found = pl.DataFrame({"image_id": [7], "x": [0.5], "y": [0.25], "width": [0.1], "height": [0.5]})
@@ -128,8 +128,8 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
     frame, ids = with_ids(table, frame, "image_id")
     if ids.dtype != images["image_id"].dtype:
         return frame
-    known = images.select("image_id", *(pl.col(name).cast(pl.Float64) for name in SIZE))
-    sizes = ids.alias("image_id").to_frame().join(known, on="image_id", how="left", maintain_order="left")
+    image_sizes = images.select("image_id", *(pl.col(name).cast(pl.Float64) for name in SIZE))
+    sizes = ids.alias("image_id").to_frame().join(image_sizes, on="image_id", how="left", maintain_order="left")
     has_size = pl.all_horizontal(pl.col(SIZE) > 0).fill_null(False)
     used = images["image_id"].is_in(ids.unique().implode())
     remedy = f"give both in the table of images (COCO's width and height), or {spelled('image_sizes')} where a format takes it"
@@ -144,14 +144,14 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
 def as_pixel_boxes(
     table: str, source: Any, images: pl.DataFrame | None, box_format: str | None = None, relative: bool = False
 ) -> pl.DataFrame:
-    """Any source of columns as a frame whose boxes are `x, y, width, height` in pixels; see `as_xywh` and `in_pixels`.
+    """Return a source of columns as a frame with boxes `x, y, width, height` in pixels; see `as_xywh` and `in_pixels`.
 
     `images` are needed only if boxes are relative.
 
     Raises
     ------
     ParameterError
-        there are no boxes, or no such format; relative boxes without images
+        there are no boxes, the format is unknown, or boxes are relative without images
 
     >>> images = pl.DataFrame({"image_id": [7], "image_width": [640], "image_height": [480]})
     >>> found = {"image_id": [7], "bbox": [[0.25, 0.5, 0.75, 1.0]]}
@@ -173,12 +173,12 @@ def as_pixel_boxes(
 
 
 def warn_of_boxes(table: str, frame: pl.DataFrame, images: Callable[[], pl.DataFrame | None]) -> None:
-    """Warn where boxes look as if they were not what they are taken for: x, y, width, height in pixels.
+    """Warn if boxes do not look like x, y, width, height in pixels.
 
-    That is if all numbers are in [0, 1.05], not all of them whole; or, in a table of 100 rows or more (and 10 different boxes),
-    if in all rows the third is at least the first and the fourth at least the second. Where the names of the columns say how
-    boxes are written, these can only be fractions. `images` gives the canonical table: where all of them are 1 x 1, boxes are
-    fractions on purpose.
+    They look like fractions if all numbers are in [0, 1.05], and not all of them are whole. They look like two corners if, in a
+    table of 100 rows or more (and 10 different boxes), the third number is at least the first and the fourth at least the
+    second in all rows; this is not checked if the column names imply the format. `images` returns the canonical table: if all
+    images are 1 x 1, boxes are fractions on purpose.
 
     >>> import warnings
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
@@ -191,41 +191,41 @@ def warn_of_boxes(table: str, frame: pl.DataFrame, images: Callable[[], pl.DataF
     if names is None or numbers is None or numbers[0].is_empty():
         return
     if are_fractions(numbers):
-        known = images()
+        image_table = images()
         are_one = pl.all_horizontal((pl.col(SIZE) == 1).fill_null(False)).all()
-        if known is None or not known.select(are_one).item():
+        if image_table is None or not image_table.select(are_one).item():
             problem = f"all boxes are in [0, {_FRACTIONS_TO}], so they look like fractions of the image"
             warn(f"{table}: {problem}; if they are, give {spelled('relative', 'True')}", BoxFormatWarning)
-    elif _said_by(names) is None and len(numbers[0]) >= _CORNERS_FROM and _are_corners(numbers):
+    elif _implied_format(names) is None and len(numbers[0]) >= _CORNERS_FROM and _are_corners(numbers):
         problem = "in all boxes the third number is at least the first, and the fourth at least the second"
         options = f"give {spelled('box_format', 'xyxy')}, or {spelled('box_format', 'xywh')} if they are x, y, width, height"
         warn(f"{table}: {problem}, so they look like two corners; {options}", BoxFormatWarning)
 
 
 def warn_of_pixels(path: Path, frame: pl.DataFrame) -> None:
-    """Warn where the boxes of a file look like fractions of the image, though its format has pixels."""
+    """Warn if the boxes of a file look like fractions of the image, although its format has pixels."""
     if are_fractions([frame[name] for name in BOX]):
         problem = f"all boxes are in [0, {_FRACTIONS_TO}], so they look like fractions of the image, but the format has pixels"
         warn(f"{path}: {problem}; multiply x and width by the width of the image, y and height by its height", BoxFormatWarning)
 
 
 def are_fractions(numbers: Sequence[pl.Series]) -> bool:
-    """Whether all are in [0, 1.05], and not all of them whole; false where there are none.
+    """Return True if all numbers are in [0, 1.05], and not all of them are whole; False without numbers.
 
     >>> are_fractions([pl.Series([0.5, 0.7])]), are_fractions([pl.Series([0, 1])]), are_fractions([pl.Series([0.5, 9])])
     (True, False, False)
     """
     each = [values for values in numbers if values.count()]
     if not each or any(values[0] is not None and not 0 <= values[0] <= _FRACTIONS_TO for values in each):
-        return False  # most tables are found out by their first row
+        return False  # for most tables, the first row decides
     inside = all(values.min() >= 0 and values.max() <= _FRACTIONS_TO for values in each)  # type: ignore[operator]
     return inside and not all((values == values.round()).all() for values in each)
 
 
 def _are_corners(numbers: Sequence[pl.Series]) -> bool:
-    """Whether the boxes may end at the third and fourth number; not if they all begin at 0, where it is the same.
+    """Return True if the third and fourth number may be a corner; False if all boxes begin at 0, where both formats agree.
 
-    Copies of a few boxes show nothing.
+    Copies of a few boxes are no evidence.
     """
     near, far = numbers[:2], numbers[2:]
     ends = all((end >= begin).all() for begin, end in zip(near, far, strict=True))
@@ -240,20 +240,20 @@ def columns_of_boxes(names: Sequence[str]) -> list[str] | None:
     >>> columns_of_boxes(["image", "XMin", "YMin", "XMax", "YMax"])
     ['XMin', 'YMin', 'XMax', 'YMax']
     """
-    there = {name.strip().lower(): name for name in names} | {name: name for name in names}  # those that are so exactly first
+    there = {name.strip().lower(): name for name in names} | {name: name for name in names}  # exact names first
     if "bbox" in names and not set(BOX) <= set(names):
         return ["bbox"]
     layouts = (BOX, *_NAMED, _SHORT)
     return next(([there[name] for name in layout] for layout in layouts if set(layout) <= there.keys()), None)
 
 
-def _said_by(names: list[str]) -> str | None:
-    """The format that the names of the columns say."""
+def _implied_format(names: list[str]) -> str | None:
+    """Return the format that the column names imply, None if they leave it open."""
     return _NAMED.get(tuple(name.strip().lower() for name in names))
 
 
 def _four_numbers(frame: pl.DataFrame, names: list[str]) -> list[pl.Series] | None:
-    """The four numbers of the boxes as columns; None where they are something else."""
+    """Return the four numbers of the boxes as columns; None if they are something else."""
     if names == ["bbox"]:
         boxes = frame["bbox"]
         inner = getattr(boxes.dtype, "inner", None)

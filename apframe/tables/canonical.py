@@ -1,4 +1,4 @@
-"""Any source of columns as a canonical table: names, types, defaults, and whether each row can be right."""
+"""Canonical tables from any source of columns: names, types, defaults, and checks of every row."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from apframe.validation import Sieve, validating, without_places
 from apframe.wording import counted, listed, spelled
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
-# what others call the columns of shapes, and how to make ours of them
-_CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+# other names for the columns of shapes, and how to convert them
+_OTHER_NAMES = {name: ours for shape in SHAPES for ours, names in shape.other_names.items() for name in names}
 _NEEDS = [shape.needs for shape in OTHERS]
 _NOT_NEGATIVE = ("width", "height", "area")
-# what others call the other columns, in lower case: suggested, for they may mean something else
+# other names for the other columns, in lower case; they are only suggested, because they may mean something else
 _ELSEWHERE = {
     "score": ("scores", "confidence", "conf", "probability", "prob", "detection_scores"),
     "category_id": (
@@ -45,20 +45,20 @@ _ELSEWHERE = {
 
 
 def canonical(table: str, source: Any) -> pl.DataFrame:
-    """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
+    """Return any source of columns as the named canonical table, with names, dtypes, defaults and values checked.
 
-    Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
-    are null. A detection's `area` is that of its box, unless the frame has another shape too and says the area. Attributes keep
+    Missing optional columns are added: ids are numbered from 1, `area` is the area of the box, `is_crowd` is false, the others
+    are null. A detection's `area` is the area of its box, unless the frame has both another shape and an area. Attributes keep
     their dtypes and follow the canonical columns.
 
-    Rows with faults are errors, or are left out where a report is current: see `apframe.validation.validating`.
+    Rows with faults are errors, or are left out if there is a current report: see `apframe.validation.validating`.
     """
     with validating():
         return without_places(checked(table, source))
 
 
 def checked(table: str, source: Any) -> pl.DataFrame:
-    """`canonical` with the column `PLACE` if rows were left out; a report is current.
+    """Return the table of `canonical`, with the column `PLACE` if rows were left out; requires a current report.
 
     >>> with validating():
     ...     checked("images", {"image_id": [7]})["image_id"].item()
@@ -90,43 +90,43 @@ def checked(table: str, source: Any) -> pl.DataFrame:
     if missing:
         raise _lacking(table, frame, missing)
     sieve = Sieve(table, frame)
-    given = frame.columns
-    cast = {c.name: as_column(sieve, c) for c in columns if c.name in given}
-    nulls = {c.name: pl.lit(None, c.dtype) for c in columns if c.unless and c.name not in given}
+    own_names = frame.columns
+    cast = {c.name: as_column(sieve, c) for c in columns if c.name in own_names}
+    nulls = {c.name: pl.lit(None, c.dtype) for c in columns if c.unless and c.name not in own_names}
     defaults = _defaults(table, frame)
-    known = [c.name for c in columns if c.name in {*given, *nulls, *defaults}]
-    plan = frame.lazy().with_columns(**cast, **nulls).with_columns(**defaults).select(*known, pl.exclude(known))
+    ordered = [c.name for c in columns if c.name in {*own_names, *nulls, *defaults}]
+    plan = frame.lazy().with_columns(**cast, **nulls).with_columns(**defaults).select(*ordered, pl.exclude(ordered))
     sieve.frame = frame = plan.collect()
-    _check_values(sieve, given)
+    _check_values(sieve, own_names)
     return sieve.sound(frame)
 
 
 def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
-    """The error that columns are missing, with those that may be meant."""
-    hints = {called: name for name in missing if (called := _called_elsewhere(name, frame)) is not None}
-    renamed = ", ".join(f"{called!r} to {name}" for called, name in hints.items())
+    """Return the error about missing columns, with a guess of the columns that may be meant."""
+    hints = {other: name for name in missing if (other := _other_name(name, frame)) is not None}
+    renamed = ", ".join(f"{other!r} to {name}" for other, name in hints.items())
     hint = f" (did you mean to rename {renamed}?)" if renamed else ""
-    texts = [called for called, name in hints.items() if name == "category_id" and frame.schema[called] == pl.String]
+    texts = [other for other, name in hints.items() if name == "category_id" and frame.schema[other] == pl.String]
     if texts and table == "detections":
         hint = f" (did you mean to rename {texts[0]!r} to name, with {spelled('join_by_name', 'categories')}?)"
     return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {_names_of(frame)}", table=table)
 
 
-def _called_elsewhere(name: str, frame: pl.DataFrame) -> str | None:
-    """The column that may be one of ours by another name."""
+def _other_name(name: str, frame: pl.DataFrame) -> str | None:
+    """Return the column that may be a canonical column under another name."""
     lower = {column.lower(): column for column in frame.columns if column != name}
-    known = [lower[each] for each in _ELSEWHERE.get(name, ()) if each in lower]
-    return next(iter(known or difflib.get_close_matches(name, lower.values(), 1)), None)
+    candidates = [lower[each] for each in _ELSEWHERE.get(name, ()) if each in lower]
+    return next(iter(candidates or difflib.get_close_matches(name, lower.values(), 1)), None)
 
 
 def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
-    """The frame, a column that is called by an alias under its own name, where it has none of that name."""
+    """Rename columns with an alias to their own names, unless the frame has these already."""
     for column in columns:
-        called = [name for name in column.aliases if name in frame.columns]
+        aliases = [name for name in column.aliases if name in frame.columns]
         if column.dtype == pl.Boolean:
-            called = [name for name in called if _is_flag(frame.schema[name])]
-        if called and column.name not in frame.columns:
-            frame = frame.rename({called[0]: column.name})
+            aliases = [name for name in aliases if _is_flag(frame.schema[name])]
+        if aliases and column.name not in frame.columns:
+            frame = frame.rename({aliases[0]: column.name})
     return frame
 
 
@@ -135,8 +135,8 @@ def _is_flag(dtype: pl.DataType) -> bool:
 
 
 def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
-    """The error that there is neither a box nor a shape, with the columns that may be one by another name."""
-    near = {name: _CALLED[name.lower()].format(name) for name in frame.columns if name.lower() in _CALLED}
+    """Return the error that there is neither a box nor a shape, with the columns that may be meant."""
+    near = {name: _OTHER_NAMES[name.lower()].format(name) for name in frame.columns if name.lower() in _OTHER_NAMES}
     for name in missing:
         near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
     hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
@@ -160,31 +160,31 @@ def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
 
 def _defaults(table: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
     box_area = pl.col("width") * pl.col("height")
-    found = {}
+    defaults = {}
     for column in TABLES[table]:
-        name, given = column.name, column.name in frame.columns
+        name, exists = column.name, column.name in frame.columns
         if name == "area":
-            # a detection's area is that of its box, but where the box was made of another shape
-            is_own = given and (table == "annotations" or shape_of(frame) is not None)
-            found[name] = pl.col("area").fill_null(box_area) if is_own else box_area
-        elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
-            found[name] = pl.col(name).fill_null(False) if given else pl.lit(False)
-        elif not given and column.is_id and column.standard:
+            # a detection's area is that of its box, unless the box was made from another shape
+            is_own = exists and (table == "annotations" or shape_of(frame) is not None)
+            defaults[name] = pl.col("area").fill_null(box_area) if is_own else box_area
+        elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and exists):
+            defaults[name] = pl.col(name).fill_null(False) if exists else pl.lit(False)
+        elif not exists and column.is_id and column.standard:
             number = pl.col(PLACE) if PLACE in frame.columns else pl.int_range(1, pl.len() + 1)
-            found[name] = number.cast(pl.Int64)
-        elif not given and column.standard:
-            found[name] = pl.lit(None, dtype=column.dtype)
-    return found
+            defaults[name] = number.cast(pl.Int64)
+        elif not exists and column.standard:
+            defaults[name] = pl.lit(None, dtype=column.dtype)
+    return defaults
 
 
-def _check_values(sieve: Sieve, given: list[str]) -> None:
+def _check_values(sieve: Sieve, own_names: list[str]) -> None:
     table, frame, key = sieve.table, sieve.frame, KEY_OF.get(sieve.table)
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.name in BOX)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         if not frame[column.name].null_count():
             continue
         is_null = frame[column.name].is_null()
-        if is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
+        if is_null.all() and column.name in _ELSEWHERE and _other_name(column.name, frame):
             raise _lacking(table, frame.drop(column.name), [column.name])
         remedy = "supply it or remove these rows"
         if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
@@ -198,12 +198,12 @@ def _check_values(sieve: Sieve, given: list[str]) -> None:
             if column.name in _NOT_NEGATIVE and values.count() and values.min() < 0:  # type: ignore[operator]
                 remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
                 sieve.refuse_malformed(values < 0, f"{column.name} is negative", remedy)
-    if key in given and not _all_different(frame[key]):
+    if key in own_names and not _all_different(frame[key]):
         _refuse_doubles(sieve, frame[key])
 
 
 def _refuse_doubles(sieve: Sieve, ids: pl.Series) -> None:
-    """Report ids that several rows have; the first of these that has no other fault stays."""
+    """Report ids that several rows have; the first row without another fault stays."""
     doubled = ids.is_duplicated() & ids.is_not_null()
     which = ids.filter(doubled).unique(maintain_order=True)
     problem = f"{ids.name} is not unique"
@@ -222,9 +222,9 @@ def _all_different(ids: pl.Series) -> bool:
 
 
 def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
-    """An error where a query has a document twice: `canonical` does not look, as that takes longer than all else it does.
+    """Raise an error if a query has a document twice; `canonical` does not check this, because it would take too long.
 
-    Only where two hashes are equal are the ids themselves compared.
+    The ids themselves are only compared if two hashes are equal.
     """
     if frame.select("query_id", "document_id").hash_rows().n_unique() < frame.height:
         ids = frame.select("query_id", "document_id")

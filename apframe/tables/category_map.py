@@ -1,4 +1,4 @@
-"""Categories renamed and merged by a map of names: which they become, in the ground truth and in detections."""
+"""Category maps: renaming and merging of categories by name, in the ground truth and in detections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apframe.exceptions import ColumnError, FormatError, ParameterError, Unknown
 from apframe.paths import opened
 from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.types import with_ids
 from apframe.wording import did_you_mean, listed, nearest, reason, spelled
 
@@ -22,7 +22,7 @@ _COLUMNS = ["category_id", "name", "new_category_id", "new_name"]
 
 
 def read_category_map(source: Any) -> dict[str, str | None]:
-    """The new name of each category that is mapped, None for one that is left out.
+    """Return the new name of each category in the map, None for categories that are left out.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def read_category_map(source: Any) -> dict[str, str | None]:
     pairs = _pairs_of_table(source) if is_table else list(source.items())
     wrong = [pair for pair in pairs if not isinstance(pair[0], (int, str)) or not isinstance(pair[1], (str, type(None)))]
     if wrong or not pairs:
-        given = f"maps {wrong[0][0]!r} to {wrong[0][1]!r}" if wrong else "it is empty"
-        raise ParameterError(f"{given}", 'map names to names, as in {"truck": "vehicle"}', option="category_map")
+        problem = f"maps {wrong[0][0]!r} to {wrong[0][1]!r}" if wrong else "it is empty"
+        raise ParameterError(f"{problem}", 'map names to names, as in {"truck": "vehicle"}', option="category_map")
     return {str(old): new or None for old, new in pairs}
 
 
@@ -72,14 +72,14 @@ def _pairs_of_table(source: Any) -> list[tuple[Any, Any]]:
 def merge_categories(categories: pl.DataFrame, category_map: Any, unmapped: str) -> pl.DataFrame:
     """Return the new id and name of each category.
 
-    A key of the map is the name of a category; where none has it, an id. Categories that get the same name are one, with the id
-    of the one that had this name already, else of the first. Where ids are the names, as in formats that know nothing else, the
-    id becomes the new name.
+    A key of the map is the name of a category, or an id if no category has this name. Categories with the same new name become
+    one, with the id of the category that already had the name, or else of the first. If ids are names, as in formats without
+    separate ids, the new name becomes the id.
 
     Returns
     -------
-    `category_id` and `name` as they were, `new_category_id` and `new_name`, null where a category is left out. Further rows,
-    without a category_id, are for names in the map that no category has: detections may have them.
+    The old `category_id` and `name`, and `new_category_id` and `new_name`, null for categories that are left out. Names in the
+    map that no category has get rows without a category_id: detections may have them.
 
     >>> categories = pl.DataFrame({"category_id": [1, 2, 3], "name": ["car", "truck", "cat"]})
     >>> merge_categories(categories, {"truck": "vehicle", "car": "vehicle", "van": "vehicle"}, "keep").rows()
@@ -87,7 +87,7 @@ def merge_categories(categories: pl.DataFrame, category_map: Any, unmapped: str)
     """
     one_of("unmapped", unmapped, UNMAPPED)
     renames = read_category_map(category_map)
-    table = categories.select("category_id", name=called("categories", categories))
+    table = categories.select("category_id", name=labels_of("categories", categories))
     by_name, by_id = (table[column].cast(pl.String).alias(column) for column in ("name", "category_id"))
     key = pl.coalesce(*(pl.when(words.is_in(list(renames))).then(words) for words in (by_name, by_id)))
     table = table.with_columns(key=key)
@@ -101,8 +101,8 @@ def merge_categories(categories: pl.DataFrame, category_map: Any, unmapped: str)
     table = table.with_columns(new_category_id=pl.when(pl.col("new_name").is_not_null()).then(new_id))
     others = [(old, to) for old, to in renames.items() if old not in set(table["key"])]
     further = pl.DataFrame(others, schema={"name": pl.String, "new_name": pl.String}, orient="row")
-    made = table.select("new_name", "new_category_id").drop_nulls().unique("new_name")
-    further = further.join(made, on="new_name", how="left", maintain_order="left")
+    new_ids = table.select("new_name", "new_category_id").drop_nulls().unique("new_name")
+    further = further.join(new_ids, on="new_name", how="left", maintain_order="left")
     no_id = pl.lit(None, table.schema["category_id"]).alias("category_id")
     return pl.concat([table.select(_COLUMNS), further.select(no_id, *_COLUMNS[1:])])
 
@@ -115,7 +115,7 @@ def _refuse_unmapped(table: pl.DataFrame, unmapped: str) -> None:
 
 
 def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> None:
-    """An error where the map names no category at all; a warning for a name that is nearly one of those it does not name."""
+    """Raise an error if the map names no category; warn if a name in the map nearly matches an unmapped category."""
     names, is_mapped = table["name"].to_list(), table["key"].is_not_null()
     if len(table) and not is_mapped.any():
         raise ParameterError(
@@ -129,7 +129,7 @@ def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> 
 
 
 def describe_map(merged: pl.DataFrame) -> str:
-    """Describe in one line what was renamed, merged and left out; empty if nothing was. Unknown names are not listed.
+    """Describe in one line the categories that were renamed, merged and left out; "" without any. Unknown names are skipped.
 
     >>> categories = pl.DataFrame({"category_id": [1, 2, 3, 4], "name": ["car", "truck", "cat", "misc"]})
     >>> describe_map(merge_categories(categories, {"car": "vehicle", "truck": "vehicle", "misc": None, "toad": "frog"}, "keep"))
@@ -137,15 +137,15 @@ def describe_map(merged: pl.DataFrame) -> str:
     """
     is_there = pl.col("category_id").is_not_null() | pl.col("new_category_id").is_not_null()
     groups = merged.filter(is_there).group_by("new_name", maintain_order=True).agg("name")
-    made = [f"{new} = {' + '.join(names)}" for new, names in groups.iter_rows() if new is not None and names != [new]]
+    changed = [f"{new} = {' + '.join(names)}" for new, names in groups.iter_rows() if new is not None and names != [new]]
     left_out = [name for new, names in groups.iter_rows() if new is None for name in names]
-    parts = [", ".join(made)] if made else []
+    parts = [", ".join(changed)] if changed else []
     parts += [f"left out: {', '.join(left_out)}"] if left_out else []
     return f"categories mapped: {'; '.join(parts)}" if parts else ""
 
 
 def map_categories(categories: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFrame:
-    """The categories that there are after merging: the rows of those whose name the others take, or of the first of them.
+    """Return the categories after merging: for each new name, the row that already had it, or else the first row.
 
     >>> categories = pl.DataFrame({"category_id": [1, 2], "name": ["car", "vehicle"], "supercategory": [None, "outdoor"]})
     >>> map_categories(categories, merge_categories(categories, {"car": "vehicle"}, "keep")).rows()
@@ -161,7 +161,7 @@ def map_categories(categories: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFra
 
 
 def map_images(images: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFrame:
-    """The images, their lists of categories mapped: one that was merged is verified to be absent if all that became it are.
+    """Map the category lists of images; a merged category is verified to be absent if all categories merged into it are.
 
     >>> merged = pl.DataFrame({"category_id": [1, 2], "new_category_id": [1, 1]})
     >>> map_images(pl.DataFrame({"pos_category_ids": [[2], []], "neg_category_ids": [[1], [2, 1]]}), merged).rows()
@@ -172,26 +172,26 @@ def map_images(images: pl.DataFrame, merged: pl.DataFrame) -> pl.DataFrame:
 
 
 def map_lists(lists: pl.Series, merged: pl.DataFrame, *, of_all: bool = False, but: pl.Series | None = None) -> pl.Series:
-    """Lists of category ids after merging.
+    """Return lists of category ids after merging.
 
-    An id is in a list if one of those that became it was, or `of_all` if all of them were. A list cannot have its id in `but`.
+    A new id is in a list if one of the ids merged into it was, or with `of_all`, if all were. The id in `but` is removed.
     """
     became = merged.select(item="category_id", new="new_category_id").drop_nulls().with_columns(size=pl.len().over("new"))
     rows = lists.alias("item").to_frame().with_row_index("row")
     items = rows.explode("item", empty_as_null=False, keep_nulls=False).unique(maintain_order=True)
-    found = items.join(became, on="item", maintain_order="left").group_by("row", "new", "size", maintain_order=True).len()
+    items_after = items.join(became, on="item", maintain_order="left").group_by("row", "new", "size", maintain_order=True).len()
     if of_all:
-        found = found.filter(pl.col("len") == pl.col("size"))
+        items_after = items_after.filter(pl.col("len") == pl.col("size"))
     if but is not None:
-        found = found.filter(pl.col("new") != but.gather(found["row"]))
-    mapped = found.group_by("row", maintain_order=True).agg("new")
+        items_after = items_after.filter(pl.col("new") != but.gather(items_after["row"]))
+    mapped = items_after.group_by("row", maintain_order=True).agg("new")
     return rows.select("row").join(mapped, on="row", how="left", maintain_order="left")["new"].fill_null([])
 
 
 def map_ids(table: str, frame: pl.DataFrame, merged: pl.DataFrame, *, by_name: bool = False) -> pl.DataFrame:
-    """Annotations or detections with the ids of what their categories became; those with names, `by_name`, with its name.
+    """Map the category ids of annotations or detections, or with `by_name`, their category names.
 
-    Rows whose category is left out are dropped. Ids and names that are not known stay.
+    Rows whose category is left out are dropped. Unknown ids and names stay.
 
     >>> merged = pl.DataFrame({"category_id": [1, 2, 3], "name": ["car", "truck", "misc"], "new_category_id": [1, 1, None]})
     >>> map_ids("detections", pl.DataFrame({"category_id": [2, 3, 9]}), merged)["category_id"].to_list()
@@ -199,17 +199,17 @@ def map_ids(table: str, frame: pl.DataFrame, merged: pl.DataFrame, *, by_name: b
     """
     column = "name" if by_name and "name" in frame.columns else "category_id"
     if column not in frame.columns:
-        return frame  # which is an error that others name
-    frame, given = with_ids(table, frame, column)
+        return frame  # an error that is raised later
+    frame, values = with_ids(table, frame, column)
     if by_name:
-        given, became = given.cast(pl.String), merged.select(old="name", new="new_name")
-    elif given.dtype == merged.schema["category_id"] == pl.String:
+        values, became = values.cast(pl.String), merged.select(old="name", new="new_name")
+    elif values.dtype == merged.schema["category_id"] == pl.String:
         became = merged.select(old=pl.coalesce("category_id", "name"), new=pl.coalesce("new_category_id", "new_name"))
     else:
         became = merged.select(old="category_id", new="new_category_id").drop_nulls("old")
-    if given.dtype != became.schema["old"]:
-        return frame  # likewise
+    if values.dtype != became.schema["old"]:
+        return frame  # an error that is raised later
     became = became.unique("old", keep="first", maintain_order=True)
-    mapped = frame.with_columns(given.replace(became["old"], became["new"]).alias(column))
-    left_out = is_known(given, became["old"].filter(became["new"].is_null()))
+    mapped = frame.with_columns(values.replace(became["old"], became["new"]).alias(column))
+    left_out = is_known(values, became["old"].filter(became["new"].is_null()))
     return mapped.filter(~left_out) if left_out.any() else mapped

@@ -1,4 +1,4 @@
-"""Anything that holds columns as a Polars frame."""
+"""Polars frames from anything that holds columns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_s
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:
-    """Polars, pyarrow, pandas, DuckDB, a dict of columns, a list of dicts, the path of a Parquet, CSV or JSON file: as a frame.
+    """Return a frame from Polars, pyarrow, pandas, DuckDB, a dict of columns, a list of dicts, or a Parquet, CSV or JSON file.
 
-    CSV has a header, and commas, semicolons or tabs. JSON is a list of objects, or one object in each line. Ids and names of
-    files in CSV are texts, unless all of a column are whole numbers as people write them (not 007). Paths of label maps in a
-    file are from its folder and stay in it, see `with_whole_paths`.
+    CSV has a header, and commas, semicolons or tabs. JSON is a list of objects, or one object in each line. Ids and file names
+    in CSV are text, unless all of a column are whole numbers in their usual form (not 007). Paths of label maps in a file are
+    relative to its folder and must stay in it, see `with_whole_paths`.
 
     >>> to_polars({"a": [1]}, "images").shape
     (1, 1)
@@ -71,7 +71,7 @@ def kind_of(value: Any) -> str:
 
 
 def refuse_other_keys(table: str, names: Iterable[Any]) -> None:
-    """An error if one of the names of columns is no text.
+    """Raise an error if a column name is not text.
 
     >>> refuse_other_keys("images", ["image_id", 7])
     Traceback (most recent call last):
@@ -86,14 +86,14 @@ def refuse_other_keys(table: str, names: Iterable[Any]) -> None:
 
 
 def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
-    """A dict of columns as a frame, also where whole numbers and fractions are mixed, or bitmaps are a list of arrays."""
+    """Return a dict of columns as a frame, even if whole numbers and fractions are mixed, or bitmaps are a list of arrays."""
     plain = {
         name: [each.tolist() if hasattr(each, "tolist") else each for each in values] if isinstance(values, list) else values
         for name, values in columns.items()
     }
     try:
         return pl.DataFrame(plain)
-    except TypeError as error:  # Polars takes the type of the first number for that of all
+    except TypeError as error:  # Polars infers the type from the first number
         import pyarrow as pa
 
         try:
@@ -104,23 +104,22 @@ def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
 
 
 def _kinds(values: Any) -> set[type]:
-    """The types of all that is in a list, and in the lists in it."""
+    """Return the types of all items in a list, and in the lists in it."""
     if not isinstance(values, (list, tuple)):
         return set() if values is None else {type(values)}
     return set().union(*map(_kinds, values))
 
 
 def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame, its columns of Python objects that are all numbers as numbers."""
+    """Convert columns of Python objects that are all numbers to numbers."""
     objects = [values for values in frame if values.dtype == pl.Object and _kinds(values.to_list()) <= {int, float}]
     return frame.with_columns(pl.Series(values.name, values.to_list(), strict=False) for values in objects)
 
 
 def from_arrow_stream(source: Any) -> pl.DataFrame:
-    """A frame from anything that gives an Arrow stream: pyarrow, pandas, a DuckDB relation.
+    """Return a frame from any source of an Arrow stream: pyarrow, pandas, a DuckDB relation.
 
-    Polars is shown the stream and nothing else: it would look into a relation more closely, and DuckDB would complain of
-    that at the end of the program.
+    Polars gets only the stream: otherwise it would inspect a relation, and DuckDB would complain at the end of the program.
 
     >>> import duckdb
     >>> from_arrow_stream(duckdb.sql("SELECT 7 AS a")).item()

@@ -1,4 +1,4 @@
-"""Conditions on the columns of the four tables, as SQL text, expressions or lists of image ids, and which rows meet them."""
+"""Conditions on the columns of the four tables, as SQL text, expressions or lists of image ids, and the rows that meet them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from apframe.tables.lazy_table import LazyTable
 from apframe.tables.schemas import OUTSIDE, TABLES
 from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
 
-Table = pl.DataFrame | LazyTable  # the latter where it is read when columns of it are looked at
+Table = pl.DataFrame | LazyTable  # the latter is read when its columns are used
 Tables = Mapping[str, Table]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
 Condition = str | pl.Expr | Sequence[int | str] | pl.Series
 """SQL text, an expression over columns of one table, or image ids."""
 _OBJECTS = ["annotations", "detections"]  # one column in both is one key
-_REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
-_OF_CATEGORIES = ("category", "category_name", "class", "class_name", "label")  # what others call the name of a category
+_REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these are references
+_OF_CATEGORIES = ("category", "category_name", "class", "class_name", "label")  # other words for the name of a category
 _QUOTE = '"'
 _QUALIFIED = re.compile(  # a column with its table, outside of texts and of names in quotes
     r"""'[^']*'|"[^"]*"(?!\.)|\b(?P<table>images|categories|annotations|detections)\.(?P<column>\w+|"[^"]+")"""
@@ -30,7 +30,7 @@ _QUALIFIED = re.compile(  # a column with its table, outside of texts and of nam
 
 
 def names_in(table: Table) -> list[str]:
-    """The names of a table's columns.
+    """Return the names of the columns of a table.
 
     >>> names_in(LazyTable(pl.LazyFrame({"a": [1]}).lazy))
     ['a']
@@ -40,7 +40,7 @@ def names_in(table: Table) -> list[str]:
 
 
 def columns_of(table: Table, *columns: Any) -> pl.DataFrame:
-    """Some columns of a table, as `pl.DataFrame.select` takes them.
+    """Return some columns of a table, given as for `pl.DataFrame.select`.
 
     >>> columns_of(LazyTable(pl.LazyFrame({"a": [1, 2]}).lazy), pl.col("a") + 1)["a"].to_list()
     [2, 3]
@@ -51,7 +51,7 @@ def columns_of(table: Table, *columns: Any) -> pl.DataFrame:
 
 
 def column_of(table: Table, name: str) -> pl.Series:
-    """One column of a table, of exactly this name.
+    """Return the column of a table with exactly this name.
 
     >>> column_of(pl.DataFrame({"a": [1, 2]}), "a").to_list()
     [1, 2]
@@ -60,18 +60,18 @@ def column_of(table: Table, name: str) -> pl.Series:
 
 
 def refuse_nothing(what: str, masks: Masks) -> None:
-    """An error where no image or no category is inside."""
+    """Raise an error if no image or no category meets the conditions."""
     for table, thing in (("images", "image"), ("categories", "category")):
         if table in masks and not masks[table][table].any():
             raise ParameterError(f"{what}: no {thing} meets the conditions")
 
 
 def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
-    """Which rows meet all conditions, for each of the four tables that they are about: by table, then by owner.
+    """Flag the rows that meet all conditions, for each of the four tables that they concern: by table, then by owner.
 
-    A condition is an expression over columns of one table, SQL text, of which this is true for each part between its outermost
-    ANDs, or a list of image ids. Null is outside. The masks of the objects stand under "annotations", for the annotations and,
-    where these carry all columns, the detections.
+    A condition is an expression over columns of one table, a list of image ids, or SQL text, where each part between the
+    outermost ANDs may use another table. Null counts as false. The masks of objects are under "annotations", for the
+    annotations and, if they have all columns, the detections.
 
     >>> tables = {"images": pl.DataFrame({"image_id": [1, 2], "weather": ["fog", None]})}
     >>> conjunction([pl.col("weather") == "fog"], tables)["images"]["images"].to_list()
@@ -79,38 +79,38 @@ def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str
     >>> conjunction(["image_id > 1 AND weather IS NULL"], tables)["images"]["images"].to_list()
     [False, True]
     """
-    found: dict[str, dict[str, pl.Series]] = {}
+    combined: dict[str, dict[str, pl.Series]] = {}
     parts = [part for each in conditions for part in (_parts_of_sql(each, tables) if isinstance(each, str) else [each])]
     for condition in parts:
         masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables)
-        of_table = found.setdefault(next(iter(masks)), {})
+        of_table = combined.setdefault(next(iter(masks)), {})
         for owner, mask in masks.items():
             of_table[owner] = mask & of_table[owner] if owner in of_table else mask
-    return found
+    return combined
 
 
 def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
-    """The ids of the categories that were named, by id or by name; None for None."""
+    """Return the ids of categories given by id or name; None for None."""
     if chosen is None:
         return None
     ids, names = categories["category_id"], categories["name"]
     as_text = ids.cast(pl.String)
     chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
-    found: list[pl.Series] = []
+    matches: list[pl.Series] = []
     for value in chosen:
         # a text is a name, or an id where no category has that name; an integer is an id
         by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
-        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
-    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
-    if unknown or not found:
-        known = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
+        matches.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
+    unknown = [value for value, matching in zip(chosen, matches, strict=True) if matching.is_empty()]
+    if unknown or not matches:
+        existing = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
         near = nearest(str(unknown[0]), names.drop_nulls().to_list()) if len(unknown) == 1 else ""
-        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or known)
-    return pl.concat(found).unique()
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or existing)
+    return pl.concat(matches).unique()
 
 
 def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
-    """The column that a word names, and the tables that have it; an error with the near names where none has."""
+    """Return the column that a word names, and the tables that have it; raise an error with near names if none has."""
     columns = {
         table: [name for name in names_in(frame) if name != OUTSIDE and _REFERENCES.get(name, table) == table]
         for table, frame in tables.items()
@@ -121,27 +121,30 @@ def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
     table, _, column = word.partition(".")
     if column in columns.get(table, ()):
         return column, [table]
-    known = columns.get(table) if column else None
-    where = table if known else ", ".join(tables)
-    raise ParameterError(f"{where}: no column {column if known else word!r}", _meant(column if known else word, known, columns))
+    column_names = columns.get(table) if column else None
+    where = table if column_names else ", ".join(tables)
+    raise ParameterError(
+        f"{where}: no column {column if column_names else word!r}",
+        _meant(column if column_names else word, column_names, columns),
+    )
 
 
-def _meant(word: str, known: list[str] | None, columns: Mapping[str, list[str]]) -> str:
-    """The columns of a table, or of all, that may be meant: attributes, first those of the images, before the others."""
+def _meant(word: str, table_columns: list[str] | None, columns: Mapping[str, list[str]]) -> str:
+    """Suggest columns of a table, or of all tables: attributes come first, beginning with those of the images."""
     of_tables = {table: {column.name for column in TABLES[table]} for table in columns}
     attributes = [name for table, names in columns.items() for name in names if name not in of_tables[table]]
-    names = known or list(dict.fromkeys([*attributes, *(name for names in columns.values() for name in names)]))
+    names = table_columns or list(dict.fromkeys([*attributes, *(name for names in columns.values() for name in names)]))
     of_images = [name for name in columns.get("images", ()) if name in attributes]
     if word.lower() in _OF_CATEGORIES and "name" in names:
         return "did you mean name?"
-    if near := (not known and nearest(word, of_images)) or nearest(word, names):
+    if near := (not table_columns and nearest(word, of_images)) or nearest(word, names):
         return near
-    further = "" if known else f"; columns of a table of your own come with {spelled('image_attributes')}"
+    further = "" if table_columns else f"; columns of a table of your own come with {spelled('image_attributes')}"
     return f"{did_you_mean(word, names)}{further}"
 
 
 def list_columns(tables: Tables) -> list[str]:
-    """The names of all columns, each once.
+    """Return the names of all columns, each once.
 
     >>> list_columns({"images": pl.DataFrame({"image_id": [1]}), "annotations": pl.DataFrame({"image_id": [1], "x": [0]})})
     ['image_id', 'x']
@@ -150,14 +153,14 @@ def list_columns(tables: Tables) -> list[str]:
 
 
 def refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
-    """An error for a column that several tables have, but for annotations and detections, where it is one key."""
+    """Raise an error if several tables have a column; annotations and detections may share it, as one key."""
     if len(owners) > 1 and owners != _OBJECTS:
         qualified = " or ".join(f'"{table}.{column}"' for table in owners)
         raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}", f"say {qualified}")
 
 
 def items_of(column: pl.Series) -> pl.DataFrame:
-    """`row` and `value`: a row for each different item of its list, null for an empty one; else one for each value.
+    """Return `row` and `value`: for lists, a row for each different item, null if empty; otherwise a row for each value.
 
     >>> items_of(pl.Series([["a", "b"], []])).rows()
     [(0, 'a'), (0, 'b'), (1, None)]
@@ -172,7 +175,7 @@ def items_of(column: pl.Series) -> pl.DataFrame:
 
 
 def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
-    """The expressions between the outermost ANDs of SQL text, with the columns that it qualifies as "table.column"."""
+    """Return the expressions between the outermost ANDs of SQL text, with qualified columns as "table.column"."""
     try:
         condition = pl.sql_expr(_QUALIFIED.sub(_one_name, text))
     except pl.exceptions.PolarsError as error:
@@ -189,9 +192,9 @@ def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
     return _sides_of_ands(condition)
 
 
-def _one_name(found: re.Match[str]) -> str:
-    table, column = found["table"], found["column"]
-    return f'"{table}.{column.strip(_QUOTE)}"' if table else found[0]
+def _one_name(match: re.Match[str]) -> str:
+    table, column = match["table"], match["column"]
+    return f'"{table}.{column.strip(_QUOTE)}"' if table else match[0]
 
 
 def _sides_of_ands(condition: pl.Expr) -> list[pl.Expr]:
@@ -202,7 +205,7 @@ def _sides_of_ands(condition: pl.Expr) -> list[pl.Expr]:
 
 
 def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
-    """The rows that meet an expression, in the tables that have all its columns."""
+    """Flag the rows that meet an expression, in the tables that have all its columns."""
     words = condition.meta.root_names()
     if not words:
         is_pattern = condition.meta.has_multiple_outputs()
@@ -234,7 +237,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
 
 
 def _refuse_values(values: Mapping[Any, Any], tables: Tables) -> NoReturn:
-    """The error for a dict of columns and values in place of a condition: it says which call filters by these."""
+    """Raise the error for a dict of columns and values in place of a condition, with the call that filters by these."""
     if not values:
         raise ParameterError("a condition is SQL text or an expression, not an empty dict")
     problem = "a condition is SQL text or an expression, not a column with its value"
@@ -248,7 +251,7 @@ def _refuse_values(values: Mapping[Any, Any], tables: Tables) -> NoReturn:
 
 
 def _condition_for(name: str, value: Any) -> str:
-    """The expression that is true where a column has a value, or one of several; empty if it takes more than that.
+    """Return an expression that is true where a column has a value, or one of several; "" for other kinds of values.
 
     >>> _condition_for("weather", "fog"), _condition_for("lane", [1, 2]), _condition_for("lane", None)
     ('pl.col("weather") == "fog"', 'pl.col("lane").is_in([1, 2])', 'pl.col("lane").is_null()')
@@ -263,7 +266,7 @@ def _condition_for(name: str, value: Any) -> str:
 
 
 def _listed_images(ids: Any, tables: Tables) -> dict[str, pl.Series]:
-    known = column_of(tables["images"], "image_id")
+    image_ids = column_of(tables["images"], "image_id")
     if isinstance(ids, Mapping):
         _refuse_values(ids, tables)
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
@@ -275,10 +278,10 @@ def _listed_images(ids: Any, tables: Tables) -> dict[str, pl.Series]:
             'pass expressions as separate arguments, as pl.col("weather") == "fog"',
         )
     try:
-        wanted = pl.Series(ids, dtype=known.dtype, strict=True)
+        requested_ids = pl.Series(ids, dtype=image_ids.dtype, strict=True)
     except (TypeError, pl.exceptions.PolarsError):
-        raise ParameterError(f"image ids look like {known.first()!r}, but the list is {ids!r}") from None
-    unknown = wanted.filter(~wanted.is_in(known.implode())).unique(maintain_order=True).to_list()
+        raise ParameterError(f"image ids look like {image_ids.first()!r}, but the list is {ids!r}") from None
+    unknown = requested_ids.filter(~requested_ids.is_in(image_ids.implode())).unique(maintain_order=True).to_list()
     if unknown:
         raise ParameterError(f"there are no images {listed(unknown)}")
-    return {"images": known.is_in(wanted.implode())}
+    return {"images": image_ids.is_in(requested_ids.implode())}

@@ -1,4 +1,4 @@
-"""The contents of a data set as HTML."""
+"""HTML of the contents of a data set."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def as_html(dataset: Dataset, tables: Collection[str] = GROUND_TRUTH) -> str:
-    """The number of rows of each table of a data set, and its columns, by which an evaluation can be sliced.
+    """Return HTML with the number of rows of each table of a data set, and its columns, which evaluations can slice by.
 
-    Columns are listed of `tables` alone: the annotations of shards are not read for this.
+    Only the columns of `tables` are listed: the annotations of shards are not read for this.
 
     >>> from apframe.tables.dataset import Dataset
     >>> as_html(Dataset({"image_id": [1]}, {"category_id": [1]}, {}))[:57]

@@ -37,21 +37,20 @@ class Dataset:
         Parquet, CSV or JSON file), with the columns of `apframe.tables.schemas.TABLES`; further columns are attributes
 
     box_format
-        how the boxes of the annotations are written: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the
-        centre, width, height). By default what their columns are called says it (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a
-        column `bbox` is "xywh"
+        format of the boxes of the annotations: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the centre,
+        width, height). By default column names decide (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a column `bbox` is "xywh"
     relative
-        whether the boxes are fractions of their image, whose `image_width` and `image_height` are needed then
+        whether the boxes are fractions of their image, which then requires `image_width` and `image_height`
 
     Raises
     ------
     ColumnError, RowError, DuplicateIdError, UnknownIdError, IdTypeError
-        naming the rows
+        invalid columns or rows; names the rows
 
     Warns
     -----
     BoxFormatWarning
-        no `box_format` is given, but the boxes look like corners or fractions, see `apframe.tables.box_formats.warn_of_boxes`
+        boxes without a `box_format` look like corners or fractions, see `apframe.tables.box_formats.warn_of_boxes`
 
     >>> truth = Dataset(
     ...     images={"image_id": [1]},
@@ -62,13 +61,13 @@ class Dataset:
     [(1, 50.0, False)]
     """
 
-    other_sections: Mapping[str, Any]  # what a COCO file holds beside the three tables
-    merged: pl.DataFrame | None  # what became of its categories, see `merge_categories`
+    other_sections: Mapping[str, Any]  # further sections of a COCO file, beside the three tables
+    merged: pl.DataFrame | None  # the mapping of its categories, see `merge_categories`
     left_out: pl.DataFrame | None  # images that are not evaluated, see `of_images`
     _core: Mapping[str, pl.DataFrame]
     _json_columns: frozenset[tuple[str, str]]
     _later: Later | None
-    _places: pl.Series | None  # the numbers that the annotations have in their source, from 1, if some were left out
+    _places: pl.Series | None  # row numbers of the annotations in their source, from 1, if some were left out
 
     def __init__(
         self, images: Any, categories: Any, annotations: Any, *, box_format: str | None = None, relative: bool = False
@@ -104,14 +103,14 @@ class Dataset:
     def with_rest(
         self, json_columns: Iterable[tuple[str, str]], other_sections: Mapping[str, Any], later: Later | None = None
     ) -> Dataset:
-        """The data set with what its file holds beside these tables.
+        """Return the data set with further contents of its file.
 
         Parameters
         ----------
         json_columns
             attributes that are kept as JSON text, as (table, column)
         other_sections
-            what a COCO file has beside images, categories and annotations
+            sections of a COCO file other than images, categories and annotations
         later
             columns of the annotations that have not been read
         """
@@ -120,7 +119,7 @@ class Dataset:
 
     @cached_property
     def with_masks(self) -> Dataset:
-        """The data set, the masks of its annotations read in `core` too."""
+        """The data set with the masks of its annotations in `core`."""
         later, annotations = self._later, self.core("annotations")
         if later is None or later.read_masks is None or "mask" in annotations.columns:
             return self
@@ -130,7 +129,7 @@ class Dataset:
         return self._with(_core={**self._core, "annotations": _checked_before(annotations.hstack(masks))})
 
     def core(self, table: str) -> pl.DataFrame:
-        """A table with at least its canonical columns, without reading attributes for it."""
+        """Return a table with at least its canonical columns, without reading attributes for it."""
         return self._later.rows if self._later is not None and table not in self._core else self._core[table]
 
     @property
@@ -166,7 +165,7 @@ class Dataset:
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
     def of_images(self, chosen: pl.Series) -> Dataset:
-        """The data set of the images that are flagged; `left_out` has the others, whose detections are left out likewise.
+        """Return the data set of the flagged images; `left_out` has the others, whose detections are left out as well.
 
         >>> part = Dataset({"image_id": [1, 2]}, {"category_id": [1]}, {}).of_images(pl.Series([True, False]))
         >>> part.images["image_id"].to_list(), part.left_out["image_id"].to_list()
@@ -176,19 +175,19 @@ class Dataset:
         left_out = pl.concat([*others, self.images.filter(~chosen)], how="diagonal")
         return self._part(chosen)._with(left_out=left_out)
 
-    def _part(self, chosen: pl.Series) -> Dataset:
-        images, annotations = self.images.filter(chosen), self.core("annotations")
+    def _part(self, flags: pl.Series) -> Dataset:
+        images, annotations = self.images.filter(flags), self.core("annotations")
         rows = is_known(annotations["image_id"], images["image_id"]).arg_true()
         core = {**self._core, "images": images, "annotations": annotations[rows]}
         return self._with(_core=core, _later=None if self._later is None else self._later.of_rows(rows))
 
     def nameable(self, table: str) -> pl.DataFrame:
-        """The images or categories that detections may name: also images that are left out."""
+        """Return the images or categories that detections may name, including images that are left out."""
         others = self.left_out if table == "images" else None
         return self.core(table) if others is None else pl.concat([self.images, others], how="diagonal")
 
     def with_late_annotations(self, read: Callable[[], pl.DataFrame], n: int) -> Dataset:
-        """The data set with other annotations, unchecked, which are read when they are first looked at; there are `n`.
+        """Return the data set with `n` other annotations, unchecked, which are read when they are first used.
 
         >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
         >>> dataset.with_late_annotations(lambda: dataset.annotations, 0)
@@ -198,33 +197,32 @@ class Dataset:
         return self._with(_core=core, _later=Later(lambda: (pl.DataFrame(), set()), None, read, n))
 
     def with_images(self, attributes: Any, on: str | None = None) -> Dataset:
-        """The data set with further columns of its images, such as weather or tags, from a table of their own.
+        """Return the data set with further columns of its images, such as weather or tags, from a separate table.
 
         Parameters
         ----------
         attributes
             anything that holds columns, a list of dicts, or the path of a Parquet, CSV or JSON file: `image_id` or
-            `file_name`, and the attributes. Names of files match with or without folders and ending. Columns of lists are for
-            several values, of which each is a slice in `Evaluation.by`
+            `file_name`, and the attributes. File names match with or without folders and extension. Columns of lists hold
+            several values, each of which is a slice in `Evaluation.by`
         on
-            which of the two columns to join by, where both are there: `image_id` by default
+            the column to join by, if the table has both: `image_id` by default
 
         Raises
         ------
         ColumnError
-            there is neither column, or nothing beside it
+            the table has neither column, or no attributes
         DuplicateIdError
-            several rows are about one image
+            several rows match one image
         UnknownIdError
-            not one row is about an image
+            no row matches an image
         RowError
-            a name that several images have; a column that the images already have, with other values: where they have none,
-            they get those of the table
+            several images have the same name; or the images already have a column with other values (missing values are filled)
 
         Warns
         -----
         UnmatchedAttributesWarning
-            rows that are about no image are left out, and images without a row get null; both are counted
+            rows that match no image are left out, and images without a row get null; both are counted
 
         >>> truth = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [1]}, {})
         >>> truth.with_images({"file_name": ["a.jpg"], "weather": ["fog"]}).images.select("image_id", "weather").rows()
@@ -239,14 +237,14 @@ class Dataset:
         return self._with(left_out=left_out, _core={**self._core, "images": images[:n]})
 
     def with_images_changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Dataset:
-        """The data set with other values of its images, whose rows stay the same; `change` makes one table of the other."""
+        """Return the data set with changed values of its images, in the same rows; `change` maps the old table to the new."""
         images = change(self.images)
         return self if images is self.images else self._with(_core={**self._core, "images": images})
 
     def with_annotations(self, attributes: Any) -> Dataset:
-        """The data set with further columns of its annotations, such as occlusion, joined by `annotation_id`.
+        """Return the data set with further columns of its annotations, such as occlusion, joined by `annotation_id`.
 
-        Parameters, errors and warnings are those of `with_images`.
+        Parameters, errors and warnings are the same as in `with_images`.
 
         >>> box = {"x": [0], "y": [0], "width": [9], "height": [9]}
         >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {"image_id": [7], "category_id": [1], **box})
@@ -259,19 +257,19 @@ class Dataset:
         return self.part(self.images, _checked_before(annotations))
 
     def map_categories(self, category_map: Any, unmapped: str = "keep") -> Dataset:
-        """The data set with its categories renamed and merged. Detections that it is evaluated with are mapped likewise.
+        """Return the data set with its categories renamed and merged. Its detections are mapped in the same way.
 
-        Categories that get the same name become one, which keeps id and attributes of the one that had this name already, else
-        of the first. (Where the ids are names, the id is the new name.) Detections have the ids, or names, from before.
+        Categories with the same new name become one, with the id and attributes of the category that already had the name, or
+        else of the first. (If ids are names, the new name is the id.) Detections refer to the ids or names before mapping.
 
         Parameters
         ----------
         category_map
             a dict from names (or ids) to names, as in `{"truck": "vehicle", "bus": "vehicle"}`; or a table with columns `from`
-            and `to`: anything that holds columns, or a CSV, JSON or Parquet file. What maps to None is left out. It may name
-            categories that only the detections have
+            and `to`: anything that holds columns, or a CSV, JSON or Parquet file. Categories mapped to None are left out. The
+            map may name categories that only the detections have
         unmapped
-            what becomes of categories that it does not name: "keep", "drop" (with their annotations and detections) or "error"
+            treatment of categories that the map does not name: "keep", "drop" (with annotations and detections) or "error"
 
         Raises
         ------
@@ -281,7 +279,7 @@ class Dataset:
         Warns
         -----
         UnknownCategoryWarning
-            a name in the map is nearly that of a category which the map does not name
+            a name in the map is close to that of a category which the map does not name
 
         >>> truth = Dataset({"image_id": [7]}, {"category_id": [1, 2], "name": ["car", "truck"]}, {})
         >>> truth.map_categories({"car": "vehicle", "truck": "vehicle"}).categories.select("category_id", "name").rows()
@@ -295,7 +293,7 @@ class Dataset:
         return self.merge(merged)._with(merged=merged)
 
     def merge(self, merged: pl.DataFrame) -> Dataset:
-        """The data set with its categories as `apframe.tables.category_map.merge_categories` says."""
+        """Return the data set with its categories merged, given the result of `category_map.merge_categories`."""
         from apframe.tables.category_map import map_categories, map_ids, map_images
 
         drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
@@ -308,20 +306,20 @@ class Dataset:
         return dataset._with(_core=core)
 
     def with_categories(self, names: Sequence[str], *, numbered: bool = False) -> Dataset:
-        """The data set with categories of these names, if ids are names; those that it has already stay as they are.
+        """Return the data set with categories of these names added, if ids are names; existing categories are unchanged.
 
-        If ids are numbers, there are none, or, if `numbered`, one for each of the names, which are the next free numbers.
+        If ids are numbers, no category is added, or with `numbered`, one for each name, with the next free numbers as ids.
 
         >>> Dataset({}, {"category_id": ["cat"]}, {}).with_categories(["cat", "dog"]).categories["category_id"].to_list()
         ['cat', 'dog']
         """
-        known = self.categories["category_id"]
-        if known.dtype == pl.String:
-            further = pl.Series("category_id", [name for name in names if name not in known], pl.String).to_frame()
+        ids = self.categories["category_id"]
+        if ids.dtype == pl.String:
+            further = pl.Series("category_id", [name for name in names if name not in ids], pl.String).to_frame()
             further = further.with_columns(name="category_id")
         elif numbered:
-            number = pl.int_range(1, len(names) + 1, eager=True) + (known.max() or 0)
-            further = pl.DataFrame({"category_id": number.cast(known.dtype), "name": pl.Series(names, dtype=pl.String)})
+            number = pl.int_range(1, len(names) + 1, eager=True) + (ids.max() or 0)
+            further = pl.DataFrame({"category_id": number.cast(ids.dtype), "name": pl.Series(names, dtype=pl.String)})
         else:
             return self
         categories = pl.concat([self.categories, further], how="diagonal")
@@ -330,10 +328,10 @@ class Dataset:
     def where(
         self, *conditions: Condition, categories: Sequence[int | str] | None = None, **columns: Never
     ) -> Dataset:  # fmt: skip
-        """The part of the data set that meets conditions: images, categories and annotations that do not are left out.
+        """Return the part of the data set that meets conditions, without other images, categories and annotations.
 
-        To evaluate a part of the objects, take `Evaluation.where`: detections of annotations that were left out here turn into
-        false positives.
+        To evaluate a part of the objects, use `Evaluation.where`: detections of annotations that are left out here become false
+        positives.
 
         Parameters
         ----------
@@ -343,7 +341,7 @@ class Dataset:
         categories
             only these, by name or id
         columns
-            none: a column given as a keyword, as in `weather="fog"`, is an error that names the condition to write
+            not supported: a column as a keyword, as in `weather="fog"`, is an error that names the condition to write
 
         Raises
         ------
@@ -361,13 +359,13 @@ class Dataset:
         masks = conjunction((*conditions, *([columns] if columns else ())), tables)
         refuse_nothing("where", masks)
         kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}
-        chosen = choose_categories(kept["categories"], categories)
-        if chosen is not None:
-            kept["categories"] = kept["categories"].filter(is_known(kept["categories"]["category_id"], chosen))
+        category_ids = choose_categories(kept["categories"], categories)
+        if category_ids is not None:
+            kept["categories"] = kept["categories"].filter(is_known(kept["categories"]["category_id"], category_ids))
         return self._with(_core=consistent(kept), _json_columns=self.json_columns, _later=None)
 
     def sample(self, n: int, seed: int = 0) -> Dataset:
-        """The data set of `n` of its images, chosen at random: the same ones for a seed, whatever the order of the rows.
+        """Return the data set of `n` of its images, chosen at random: a seed gives the same images for any order of rows.
 
         >>> truth = Dataset({"image_id": [1, 2, 3]}, {"category_id": [1]}, {})
         >>> truth.sample(2, seed=7).images["image_id"].to_list()
@@ -378,21 +376,21 @@ class Dataset:
         return self._part(sampled(self.images["image_id"], n, seed))
 
     def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
-        """The data set divided at random by images, the same for a seed whatever the order of the rows.
+        """Split the data set at random by images: a seed gives the same split for any order of rows.
 
         Parameters
         ----------
         shares
             the share of each part by name, as in `{"train": 0.8, "val": 0.2}`; they sum to 1
         by
-            columns of the images whose values stay together, such as "scene"; null counts as a value
+            columns of the images, such as "scene"; images with the same values stay together; null counts as a value
         seed
-            another one gives another split
+            another seed gives another split
 
         Raises
         ------
         ParameterError
-            other shares, unknown columns, a part that gets no image
+            invalid shares, unknown columns, or a part that gets no image
 
         >>> images = {"image_id": [1, 2, 3, 4], "scene": ["a", "b", "a", "b"]}
         >>> parts = Dataset(images, {"category_id": [1]}, {}).split({"train": 0.5, "val": 0.5}, by="scene")
@@ -405,7 +403,7 @@ class Dataset:
         return {name: self._part(parts == name) for name in shares}
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: with what has not been read yet, for its readers stay with their file."""
+        """Return the state for pickle and copies, with all columns read, as readers cannot leave their file."""
         return self.part(self.images, self.annotations).__dict__
 
     def __repr__(self) -> str:
@@ -421,14 +419,14 @@ class Dataset:
 
 
 def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:
-    """Annotations with further columns as a canonical table; malformed rows were kept when the data set was made."""
+    """Return annotations with further columns as a canonical table; malformed rows stay, as when the data set was made."""
     with treating_malformed(MALFORMED_KEPT):
         return canonical("annotations", annotations)
 
 
 def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
-    """Detections as a canonical table, checked against the images and categories of their data set.
+    """Return detections as a canonical table, checked against the images and categories of their data set.
 
-    Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
+    Detections of unknown categories stay; evaluation leaves them out with a warning.
     """
     return with_id_types("detections", canonical("detections", source), dataset)

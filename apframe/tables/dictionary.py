@@ -1,4 +1,4 @@
-"""The dictionary of tables: every column, and what it means."""
+"""The data dictionary: every column of every table, and its meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.tables.schemas import TABLES
 
 
 def dictionary() -> pl.DataFrame:
-    """Every column of every table: table, column, dtype, meaning.
+    """Return every column of every table: table, column, dtype, meaning.
 
     >>> dictionary().filter(pl.col("table") == "summary")["column"].to_list()
     ['metric', 'value', 'run', 'measure', 'value', 'n_queries']

@@ -1,4 +1,4 @@
-"""Ids: whether those of one table are of the type of another's, and stand there."""
+"""Ids that refer to other tables: their types, and references to unknown rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CAST = "cast one of them so that both have the same type"
 
 
 def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """The frame, its image_id and category_id of the types that the data set has; an error where they differ."""
+    """Return the frame with image_id and category_id of the data set's types; raise an error if they differ."""
     for owner, column in KEYS.items():
         mine, theirs = frame[column].dtype, dataset.core(owner)[column].dtype
         if mine == theirs:
@@ -33,7 +33,7 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
 
 
 def _agreeing_ids(table: str, frame: pl.DataFrame, owner: str, rows: pl.DataFrame) -> str:
-    """Return the remedy for text ids that refer to number ids, or the reverse; names that detections have come first."""
+    """Return the remedy for text ids that refer to number ids, or the reverse; joining by name first if it would work."""
     key, ids = KEYS[owner], frame[KEYS[owner]]
     is_text = ids.dtype == pl.String
     texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
@@ -55,13 +55,13 @@ def _agreeing_ids(table: str, frame: pl.DataFrame, owner: str, rows: pl.DataFram
 
 
 def different_id_types(table: str, column: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
-    """The error that ids are integers on one side and strings on the other."""
+    """Return the error that ids are integers on one side and strings on the other."""
     kinds = {pl.Int64(): "integers", pl.String(): "strings"}
     return IdTypeError(f"holds {kinds[mine]}, not {kinds[theirs]} like {other}", remedy, table=table, column=column)
 
 
 def replaced(ids: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
-    """The ids, each of which is one of the old ones, as the new ones in the same places.
+    """Replace ids, all of which are among the old ones, by the new ones at the same positions.
 
     >>> replaced(pl.Series([7, 9, 7]), pl.Series([7, 9]), pl.Series(["a", "b"])).to_list()
     ['a', 'b', 'a']
@@ -69,58 +69,60 @@ def replaced(ids: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
     return ids.replace_strict(old, new, return_dtype=new.dtype) if len(old) else ids.cast(new.dtype)
 
 
-def new_ids(taken: pl.Series, n: int) -> pl.Series:
-    """Return `n` ids of the type and name of those that are taken, and none of them: the next numbers.
+def new_ids(used_ids: pl.Series, n: int) -> pl.Series:
+    """Return `n` unused ids of the type and name of the used ones: the next numbers.
 
     >>> new_ids(pl.Series([7, 3]), 2).to_list(), new_ids(pl.Series(["a", "new-1"]), 1).to_list()
     ([8, 9], ['new-2'])
     """
-    is_text = taken.dtype == pl.String
-    numbers = taken.str.extract(r"^new-(\d{1,18})$").cast(pl.Int64) if is_text else taken
+    is_text = used_ids.dtype == pl.String
+    numbers = used_ids.str.extract(r"^new-(\d{1,18})$").cast(pl.Int64) if is_text else used_ids
     largest: Any = numbers.max()
-    new = pl.int_range(1, n + 1, dtype=pl.Int64, eager=True).alias(taken.name) + max(largest or 0, 0)
+    new = pl.int_range(1, n + 1, dtype=pl.Int64, eager=True).alias(used_ids.name) + max(largest or 0, 0)
     return new.cast(pl.String).str.replace("^", "new-") if is_text else new
 
 
-def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
-    """Flags: is each id among the known ones?"""
-    if not len(known):
+def is_known(ids: pl.Series, known_ids: pl.Series) -> pl.Series:
+    """Flag the ids that are among the known ones."""
+    if not len(known_ids):
         return pl.repeat(False, len(ids), eager=True)
-    return ids.to_frame().select(pl.first().is_in(pl.lit(known).implode())).to_series()
+    return ids.to_frame().select(pl.first().is_in(pl.lit(known_ids).implode())).to_series()
 
 
 def unknown_ids(
-    table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str, called: pl.Series
+    table: str, frame: pl.DataFrame, column: str, owner: str, known_rows: pl.Series, remedy: str, labels: pl.Series
 ) -> UnknownIdError:
-    """The error that names the rows whose ids are not `known`, and these ids; of names, also those that the owner has."""
-    unknown = frame[column].filter(~known).unique(maintain_order=True)
-    rows = rows_of(table, frame, ~known)
+    """Return the error that names the rows whose ids are not flagged as known, and these ids; for names, with near names."""
+    unknown = frame[column].filter(~known_rows).unique(maintain_order=True)
+    rows = rows_of(table, frame, ~known_rows)
     problem, names = f"{column} is not among the {owner}", ""
     if unknown.dtype == pl.String:
         from apframe.tables.near_names import say_names
 
-        names = say_names(unknown, called, owner)
+        names = say_names(unknown, labels, owner)
     error = UnknownIdError(
         table, problem, *rows, "; ".join(filter(None, (f"unknown: {listed(unknown.to_list())}", names, remedy)))
     )
-    error.of_all_rows, error.owner, error.unknown = not known.any(), owner, unknown
+    error.of_all_rows, error.owner, error.unknown = not known_rows.any(), owner, unknown
     return error
 
 
 def with_known_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """The frame, of which every image_id and category_id stands in the data set's own tables; other rows are refused."""
+    """Return the rows whose image_id and category_id are in the tables of the data set; other rows are rejected."""
     for owner, column in KEYS.items():
-        known = is_known(frame[column], dataset.core(owner)[column])
-        if not known.all():
+        known_rows = is_known(frame[column], dataset.core(owner)[column])
+        if not known_rows.all():
             sieve = Sieve(table, frame)
             remedy = f"add them to the {owner} or remove these rows"
-            sieve.refuse_as(~known, unknown_ids(table, frame, column, owner, known, remedy, dataset.core(owner)[column]))
+            sieve.refuse_as(
+                ~known_rows, unknown_ids(table, frame, column, owner, known_rows, remedy, dataset.core(owner)[column])
+            )
             frame = sieve.sound(frame)
-    return with_id_types(table, frame, dataset)  # where every row is refused, the ids may still be of another type
+    return with_id_types(table, frame, dataset)  # if every row is rejected, the ids may still be of another type
 
 
 def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -> pl.DataFrame:
-    """The frame, its lists of category ids of their type, none missing; rows that list unknown ones are refused."""
+    """Return the frame with lists of category ids in the right type, none missing; rows with unknown ids are rejected."""
     key = TABLES[table][0].name
     for name in (c.name for c in TABLES[table] if c.is_id and not c.standard and c.name in frame.columns):
         listing = frame.select(key, named=name).explode("named", empty_as_null=False, keep_nulls=False)
@@ -130,10 +132,10 @@ def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -
             types = (listing["named"].dtype, category_ids.dtype)
             remedy = f"{_CAST}; lists must hold ids, not names" if types[0] == pl.String else _CAST
             raise different_id_types(table, name, types[0], "categories.category_id", types[1], remedy)
-        known = is_known(listing["named"], category_ids)
-        if not known.all():
-            unknown = listing["named"].filter(~known).unique(maintain_order=True)
-            rows = listing[key].filter(~known).unique(maintain_order=True)
+        known_rows = is_known(listing["named"], category_ids)
+        if not known_rows.all():
+            unknown = listing["named"].filter(~known_rows).unique(maintain_order=True)
+            rows = listing[key].filter(~known_rows).unique(maintain_order=True)
             remedy = f"unknown: {listed(unknown.to_list())}; add them to the categories or remove them from the lists"
             error = UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
             error.owner, error.unknown = "categories", unknown

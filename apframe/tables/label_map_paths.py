@@ -1,4 +1,4 @@
-"""Paths of label maps in tables from files: none leads out of the folder of its file, whatever is there."""
+"""Paths of label maps in tables from files: none may lead out of the folder of its file."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from apframe.paths import absolute, is_file, is_folder, is_inside
 from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.wording import listed
 
-_OWN = "label_maps"  # the folder of those that are written with tables
+_OWN = "label_maps"  # the folder for label maps that are written with tables
 _REMEDY = "put the label maps into the folder, and name them from there; paths of tables in memory are trusted"
 _BEFORE_WRITING = "put the label maps into the folder before"
 
 
 def with_whole_paths(table: str, frame: pl.DataFrame, source: str | Path, within: Path | None = None) -> pl.DataFrame:
-    """The table of a file with the whole paths of its label maps, where it names any; `source` is the file or its folder.
+    """Make the paths of label maps in the table of a file absolute; `source` is the file or its folder.
 
-    Paths are relative to that folder, and stay in it, or in the larger folder `within`. Links are followed.
+    Paths are relative to the folder, and must stay in it, or in the larger folder `within`. Links are followed.
 
     Raises
     ------
     FormatError
-        a path leads out of the folder; nothing is said of what is there
+        a path leads out of the folder; the message does not tell whether it exists
 
     >>> with_whole_paths("images", pl.DataFrame({"label_map": ["maps/1.png"]}), "/data/tables.parquet").rows()
     [('/data/maps/1.png',)]
@@ -47,12 +47,12 @@ label maps into the folder, and name them from there; paths of tables in memory 
 
 
 def with_paths_from(table: str, frame: pl.DataFrame, target: Path) -> pl.DataFrame:
-    """The table to write to a file, with paths of its label maps from the folder of the file, where it names any.
+    """Make the paths of label maps in a table relative to the folder of the file to which it will be written.
 
     Raises
     ------
     FormatError
-        a label map is outside the folder, so that who reads the file would refuse it
+        a label map is outside the folder, so that reading the file would fail
     """
 
     def relative(named: list[str]) -> list[str]:
@@ -64,7 +64,7 @@ def with_paths_from(table: str, frame: pl.DataFrame, target: Path) -> pl.DataFra
 
 
 def with_own_copies(table: str, frame: pl.DataFrame, folder: Path) -> pl.DataFrame:
-    """The table to write into a folder, with copies of its label maps there and paths from the folder to them.
+    """Copy the label maps of a table into a folder, and return the table with paths relative to the folder.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def with_own_copies(table: str, frame: pl.DataFrame, folder: Path) -> pl.DataFra
 
 
 def _with_paths(frame: pl.DataFrame, change: Callable[[list[str]], list[str]]) -> pl.DataFrame:
-    """The frame with other paths of its label maps, each of which is changed once."""
+    """Return the frame with changed paths of its label maps; each path is changed once."""
     if frame.schema.get(LABEL_MAP.name) != pl.String:
         return frame
     named = frame[LABEL_MAP.name].drop_nulls().unique(maintain_order=True).to_list()

@@ -1,4 +1,4 @@
-"""Annotations, or columns of them, that are read when they are first looked at."""
+"""Annotations, or columns of annotations, that are read when they are first used."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from apframe.lazily import cached_property
 
 @dataclass(frozen=True)
 class Later:
-    """Columns of annotations, or all of these, that are read when they are first looked at, once.
+    """Columns of annotations, or all annotations, that are read once, when they are first used.
 
     Attributes
     ----------
     read_attributes
-        gives all columns that have not been read, that of the masks too, and which of them are JSON text
+        returns all columns that have not been read, including masks, and the names of those that are JSON text
     read_masks
-        gives the column `mask` alone, sooner; None if there is none that has not been read
+        returns the column `mask` alone, faster; None if no masks are left to read
     read_rows, n_rows
-        gives all annotations, if none of them has been read, and says how many there are
+        returns all annotations, if none have been read; and their number
     """
 
     read_attributes: Callable[[], tuple[pl.DataFrame, set[str]]]
@@ -40,7 +40,7 @@ class Later:
         return self.read_attributes()
 
     def of_rows(self, rows: pl.Series) -> Later:
-        """The same of some of the annotations: numbers of rows, from 0."""
+        """Return the columns of some of the annotations, given by row numbers from 0."""
 
         def attributes() -> tuple[pl.DataFrame, set[str]]:
             frame, as_json = self.attributes

@@ -1,4 +1,4 @@
-"""A table that is planned, or read column by column, when it is needed."""
+"""Tables that are planned, or read column by column, when they are needed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class LazyTable:
     Attributes
     ----------
     plan
-        makes the plan of the whole table, which computes nothing yet (`apframe.store.sql.deferred` helps)
+        returns the plan of the whole table, without computing anything (`apframe.store.sql.deferred` helps)
     unnamed
-        makes what stands for the table in queries that do not name it, for tables that take long to plan; otherwise `plan`
+        returns a stand-in for the table in queries that do not name it, for tables that take long to plan; otherwise `plan`
     select
-        reads some columns, as `pl.DataFrame.select` takes them, part by part, where that takes less than `plan`
+        reads some columns, given as for `pl.DataFrame.select`, part by part, if that takes less memory than `plan`
     parts
-        makes plans of one schema, each of some of the rows, for tables that may not fit in memory; otherwise `plan` is all
+        returns plans of one schema, each for some of the rows, for tables that may not fit in memory; otherwise `plan` is used
     """
 
     plan: Callable[[], pl.LazyFrame]

@@ -1,4 +1,4 @@
-"""Several data sets as one: categories of one name are one category, and ids that clash become new numbers."""
+"""Merging of data sets: categories with the same name become one, and ids that clash are renumbered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apframe.rows import KEY_OF
 from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import replaced
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.schemas import GROUND_TRUTH, KEYS, NAMES
 from apframe.wording import first_line
 
@@ -19,11 +19,11 @@ Change = tuple[str, str, int, str]
 
 
 def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
-    """Several data sets as one, and what had to be changed.
+    """Merge several data sets into one, and list the changes.
 
-    Categories of the same name are one, with the row of the first data set that has it. Images stay different, also where two
+    Categories with the same name become one, with the row of the first data set that has it. Images stay different, even if two
     have the same file_name. If the ids of a table clash, or are integers in one data set and text in another, all its rows are
-    numbered from 1 in the order of the data sets. Text ids become the names of images and categories that have no name.
+    numbered from 1 in the order of the data sets. Text ids become the names of images and categories without names.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
     ParameterError
         no data set is given
     ColumnError
-        an attribute has types in two data sets that have nothing in common
+        an attribute has incompatible types in two data sets
 
     >>> a = Dataset({"image_id": [1], "file_name": ["a.jpg"]}, {"category_id": [1], "name": ["cat"]}, {})
     >>> b = Dataset({"image_id": [1], "file_name": ["b.jpg"]}, {"category_id": [5, 1], "name": ["cat", "dog"]}, {})
@@ -73,7 +73,7 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
 
 
 def _numbered(table: str, frames: Sequence[pl.DataFrame]) -> tuple[list[pl.Series], list[Change]]:
-    """The ids of the rows of each data set: as they are, or numbers from 1 if they clash."""
+    """Return the ids of the rows of each data set: the old ids, or numbers from 1 if they clash."""
     key = KEY_OF[table]
     ids = [frame[key] for frame in frames]
     texts = pl.concat([each.cast(pl.String) for each in ids])
@@ -86,9 +86,9 @@ def _numbered(table: str, frames: Sequence[pl.DataFrame]) -> tuple[list[pl.Serie
 
 
 def _by_name(frames: Sequence[pl.DataFrame]) -> tuple[list[pl.Series], list[Change]]:
-    """The ids of the categories of each data set: those of the same name have the id of the first, or a number."""
+    """Return the category ids of each data set: categories with the same name share the id of the first, or a number."""
     named = [
-        frame.select("category_id", name=called("categories", frame)).with_columns(
+        frame.select("category_id", name=labels_of("categories", frame)).with_columns(
             pl.lit(number).alias("part"), nth=pl.int_range(pl.len()).over("name")
         )
         for number, frame in enumerate(frames)
@@ -105,9 +105,9 @@ def _by_name(frames: Sequence[pl.DataFrame]) -> tuple[list[pl.Series], list[Chan
 
 
 def _renamed(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """The frame with these ids; texts that were ids stay as names, where there are none."""
+    """Return the frame with these ids; text ids become the names of rows without names."""
     if ids.dtype != pl.String and frame[KEYS[table]].dtype == pl.String:
-        frame = frame.with_columns(called(table, frame).alias(NAMES[table]))
+        frame = frame.with_columns(labels_of(table, frame).alias(NAMES[table]))
     return frame.with_columns(ids.alias(KEYS[table]))
 
 
@@ -127,7 +127,7 @@ def _concatenated(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _refuse_mixed_json(datasets: Sequence[Dataset]) -> None:
-    """An error where a column is JSON text in one data set and anything else in another."""
+    """Raise an error if a column is JSON text in one data set and something else in another."""
     for table, name in sorted({column for dataset in datasets for column in dataset.json_columns}):
         if any(name in getattr(each, table).columns and (table, name) not in each.json_columns for each in datasets):
             raise ColumnError(

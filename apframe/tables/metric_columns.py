@@ -1,4 +1,4 @@
-"""The columns of the table `metrics`, those that only some protocols have included."""
+"""The columns of the table `metrics`, including those that only some protocols have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a data set. A hash of the ids decides a random sample or a split, so the order of the rows does not matter."""
+"""Parts of a data set. Random samples and splits depend on a hash of the ids, not on the order of the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apframe.wording import counted, did_you_mean
 
 
 def consistent(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables of a data set, some of whose images and categories were left out, without what refers to these.
+    """Remove references to images and categories that were left out of the tables of a data set.
 
     >>> tables = {"images": pl.DataFrame({"image_id": [1]}), "categories": pl.DataFrame({"category_id": [1]})}
     >>> annotations = pl.DataFrame({"image_id": [1, 2, 1], "category_id": [1, 1, 2]})
@@ -38,7 +38,7 @@ def consistent(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def without_left_out(detections: pl.DataFrame, left_out: pl.DataFrame | None) -> pl.DataFrame:
-    """Detections without those of images that were left out of their data set; rows keep their numbers.
+    """Return the detections without those on images that were left out of their data set; rows keep their numbers.
 
     >>> without_left_out(pl.DataFrame({"image_id": [8, 7]}), pl.DataFrame({"image_id": [8]}))["image_id"].to_list()
     [7]
@@ -57,7 +57,7 @@ def without_left_out(detections: pl.DataFrame, left_out: pl.DataFrame | None) ->
 
 
 def sampled(image_ids: pl.Series, n: Any, seed: Any) -> pl.Series:
-    """Flags: is each image in a random sample of `n`?
+    """Flag the images of a random sample of `n`.
 
     >>> sampled(pl.Series([3, 1, 2]), 2, seed=7).to_list(), sampled(pl.Series([1, 2, 3]), 2, seed=7).to_list()
     ([True, True, False], [True, False, True])
@@ -71,34 +71,33 @@ def sampled(image_ids: pl.Series, n: Any, seed: Any) -> pl.Series:
 
 
 def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | Sequence[str], seed: Any) -> pl.Series:
-    """The name of the part that each image is in.
+    """Return the name of the part of each image.
 
-    Groups of images, or the images themselves, are put in the order of a hash, and each goes to the part in whose share the
-    middle of the group lies.
+    Groups of images, or single images, are sorted by a hash. Each goes to the part in whose share the middle of the group lies.
 
     Parameters
     ----------
     images
-        canonical
+        canonical table
     shares
         the share of each part, which sum to 1
     by
-        columns whose values make groups, which stay together; null is a group too. Without any, each image is one
+        columns whose values define groups, which stay together; null is a group too. By default each image is a group
     seed
-        a whole number; another one gives another split
+        a whole number; another seed gives another split
 
     Raises
     ------
     ParameterError
-        shares that do not sum to 1, unknown columns, a part that gets no image
+        shares that do not sum to 1, unknown columns, or a part that gets no image
 
     >>> images = pl.DataFrame({"image_id": [1, 2, 3, 4], "scene": ["a", "b", "a", "b"]})
     >>> part_of_split(images, {"train": 0.5, "val": 0.5}, "scene", 0).to_list()
     ['train', 'val', 'train', 'val']
     """
-    given = list(shares.values()) if isinstance(shares, Mapping) else []
-    is_share = [isinstance(share, (int, float)) and isfinite(share) and share > 0 for share in given]
-    if not (given and all(is_share) and isclose(sum(given), 1, abs_tol=1e-6)):
+    values = list(shares.values()) if isinstance(shares, Mapping) else []
+    is_share = [isinstance(share, (int, float)) and isfinite(share) and share > 0 for share in values]
+    if not (values and all(is_share) and isclose(sum(values), 1, abs_tol=1e-6)):
         raise ParameterError(f"needs shares that sum to 1, not {shares!r}", 'as in {"train": 0.8, "val": 0.2}', option="split")
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
@@ -109,7 +108,7 @@ def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | S
     groups = keys.group_by("key", maintain_order=True).len()
     groups = groups.with_columns(order=_hashed(groups["key"], seed)).sort("order")
     middle = (pl.col("len").cum_sum() - pl.col("len") / 2) / pl.lit(images.height)
-    ends = pl.Series(given).cum_sum().head(len(given) - 1)
+    ends = pl.Series(values).cum_sum().head(len(values) - 1)
     places = ends.search_sorted(groups.select(middle).to_series(), side="right")
     groups = groups.with_columns(part=pl.Series(list(shares)).gather(places))
     empty = [name for name in shares if name not in groups["part"]]
@@ -124,7 +123,7 @@ def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | S
 
 
 def _hashed(texts: pl.Series, seed: Any) -> pl.Series:
-    """A hash of each text, which is the same in all versions of all libraries."""
+    """Return a hash of each text, which is the same for all versions of all libraries."""
     import duckdb  # takes a while to import
 
     if not isinstance(seed, int):

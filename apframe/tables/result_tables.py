@@ -280,11 +280,11 @@ SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_")
 
 
 def result_schema(table: str, ids: Mapping[str, Any], areas: Any, further: Collection[str] = ()) -> dict[str, Any]:
-    """Names and dtypes of one of the `RESULTS`, with the ids' dtypes and the area ranges of an evaluation.
+    """Return names and dtypes of one of the `RESULTS`, with the dtypes of ids and the area ranges of an evaluation.
 
-    A column of ids is of the type of those that its name ends in: `true_category_id` is of that of category_id. Columns that
-    only some protocols have are there if they are in `further`. Other names there are numbers in the table `metrics`, of a
-    protocol's own metrics, whose docstrings say what they are.
+    A column of ids has the type of the ids that its name ends with: `true_category_id` has that of category_id. Columns that
+    only some protocols have are included if they are in `further`. Other names in `further` are numbers in the table
+    `metrics`, from a protocol's own metrics, whose docstrings explain them.
 
     >>> result_schema("summary", {}, pl.Enum(["all"]))
     {'metric': String, 'value': Float64}
@@ -295,5 +295,5 @@ def result_schema(table: str, ids: Mapping[str, Any], areas: Any, further: Colle
             return next((ids[key] for key in ids if column.name.endswith(key)), column.dtype)
         return areas if column.dtype is AREAS else column.dtype
 
-    known = {column.name: dtype(column) for column in RESULTS[table] if column.standard or column.name in further}
-    return known | {name: pl.Float64 for name in further if table == "metrics" and name not in known}
+    schema = {column.name: dtype(column) for column in RESULTS[table] if column.standard or column.name in further}
+    return schema | {name: pl.Float64 for name in further if table == "metrics" and name not in schema}

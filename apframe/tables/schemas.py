@@ -13,26 +13,26 @@ from apframe.tables.shapes.declarations import COUNTED, LABEL_MAP, OTHERS, SEGME
 ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"
 GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data set
-KEYS = {"images": "image_id", "categories": "category_id"}  # of the tables that the others refer to
-NAMES = {"images": "file_name", "categories": "name"}  # what people call their rows
+KEYS = {"images": "image_id", "categories": "category_id"}  # keys of the tables that the others refer to
+NAMES = {"images": "file_name", "categories": "name"}  # columns with the names of their rows
 SIZE = ("image_width", "image_height")
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])  # of detections and annotations
 
 
 def id_column(name: str, meaning: str, required: bool = True, aliases: tuple[str, ...] = ()) -> Column:
-    """A column of ids."""
+    """Declare a column of ids."""
     return Column(name, ID, meaning, required=required, is_id=True, aliases=aliases)
 
 
 def ids_column(name: str, meaning: str) -> Column:
-    """A column of lists of ids."""
+    """Declare a column of lists of ids."""
     return Column(name, pl.List(ID), meaning, standard=False, is_id=True)
 
 
-# a box is made of another shape where none is given
+# a box is computed from another shape if there is none
 _BOX = tuple(replace(column, unless=tuple(shape.column for shape in OTHERS)) for column in BOXES.columns)
 _SHAPE = tuple(column for shape in OTHERS for column in shape.columns)
-# what retrieval tools call them; docno comes first, as PyTerrier's docid is a number of its own
+# names in retrieval tools; docno comes first, as PyTerrier's docid is a number of its own
 _QUERY_IDS = ("qid", "query-id", "q_id", "topic")
 _DOCUMENT_IDS = ("docno", "doc_id", "docid", "did", "pid", "corpus-id")
 _GRADES = ("label", "rel", "grade", "score")

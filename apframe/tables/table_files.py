@@ -15,12 +15,12 @@ from apframe.rows import KEY_OF
 from apframe.wording import first_line, reason
 
 _DEEPEST = 100  # levels of JSON
-_PIECE = 1 << 24  # bytes that are looked at together
+_PIECE = 1 << 24  # bytes that are examined at once
 _IDS = {*KEY_OF.values(), "file_name", "name"}
 
 
 def read_table(path: Path, table: str) -> pl.DataFrame:
-    """The table in a file, which is Parquet unless its ending says otherwise; see `to_polars`.
+    """Read the table in a file, which is Parquet unless its extension says otherwise; see `to_polars`.
 
     Raises
     ------
@@ -70,21 +70,21 @@ _KINDS: dict[str, tuple[str, Callable[[Path], pl.DataFrame]]] = {
 
 
 def read_parquet(path: str | Path) -> pl.DataFrame:
-    """The Parquet file of exactly this name: Polars takes a path for a pattern, an address, or key=value folders."""
+    """Read the Parquet file of exactly this name: Polars would interpret patterns, addresses and key=value folders."""
     with opened(Path(path)) as file:
         return parquet_of(file)
 
 
 def parquet_of(file: BinaryIO) -> pl.DataFrame:
-    """An open Parquet file; where damage makes Polars panic, that is a `ComputeError` too."""
+    """Read an open Parquet file; damage that makes Polars panic is a `ComputeError` too."""
     try:
         return pl.read_parquet(file)
-    except pl.exceptions.PanicException as error:  # which is no Exception
+    except pl.exceptions.PanicException as error:  # not a subclass of Exception
         raise pl.exceptions.ComputeError(f"the file is damaged: {first_line(error)}") from None
 
 
 def not_deep(content: bytes) -> bytes:
-    """The same JSON; a `ComputeError` if its lists and objects are more than 100 levels deep, for which Polars takes hours.
+    """Return the same JSON; raise a `ComputeError` if it is nested over 100 levels deep, which takes Polars hours.
 
     >>> not_deep(b'{"a": [1]}')
     b'{"a": [1]}'
@@ -95,13 +95,13 @@ def not_deep(content: bytes) -> bytes:
 
 
 def _depth(content: bytes) -> int:
-    """How many brackets are open at once, those in texts too."""
+    """Return the largest number of open brackets, including brackets in texts."""
     import numpy as np
 
     step = np.zeros(256, dtype=np.int8)
     step[list(b"[{")], step[list(b"]}")] = 1, -1
-    most = depth = 0
+    deepest = depth = 0
     for start in range(0, len(content), _PIECE):
         depths = step[np.frombuffer(content[start : start + _PIECE], dtype=np.uint8)].cumsum(dtype=np.int32)
-        most, depth = max(most, depth + int(depths.max())), depth + int(depths[-1])
-    return most
+        deepest, depth = max(deepest, depth + int(depths.max())), depth + int(depths[-1])
+    return deepest

@@ -1,4 +1,4 @@
-"""Columns of a source as the types that the canonical tables have."""
+"""Conversion of the columns of a source to the types of the canonical tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ AS_TEXT = (
 
 
 def as_column(sieve: Sieve, column: Column) -> pl.Series:
-    """The values of a column of a sieve's frame as the type that is declared; values that cannot be of it become null.
+    """Return the values of a column of a sieve's frame in its declared type; values that cannot be converted become null.
 
-    `ColumnError` where none can be; rows that have such values are refused.
+    A column without any valid value is a `ColumnError`; rows with invalid values are rejected.
 
     >>> sieve = Sieve("images", pl.DataFrame({"image_id": [1.0]}))
     >>> as_column(sieve, Column("image_id", ID, "key", is_id=True)).to_list()
@@ -65,7 +65,7 @@ def _as_dtype(sieve: Sieve, values: pl.Series, dtype: Any) -> pl.Series:
         values = values.set(broken, None)
     try:
         cast = values.cast(dtype, strict=is_nested)
-    except pl.exceptions.PolarsError as error:  # no value of this type can be one of that
+    except pl.exceptions.PolarsError as error:  # no value of this type can be converted
         why = f": {first_line(error)}" if is_nested else ""
         raise ColumnError(f"must be {dtype}, not {values.dtype}{why}", flat, table=table, column=name) from None
     if cast.null_count() > values.null_count():
@@ -74,7 +74,7 @@ def _as_dtype(sieve: Sieve, values: pl.Series, dtype: Any) -> pl.Series:
 
 
 def with_ids(table: str, frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.Series]:
-    """The frame without rows that are refused for the ids in a column, and these ids as Int64 or String.
+    """Return the frame without rows that have invalid ids in a column, and these ids as Int64 or String.
 
     >>> with_ids("images", pl.DataFrame({"image_id": [1.5]}), "image_id")
     Traceback (most recent call last):
@@ -86,7 +86,7 @@ def with_ids(table: str, frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, 
 
 
 def _as_id(sieve: Sieve, ids: pl.Series) -> pl.Series:
-    """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
+    """Return integers as Int64 and strings as String; whole floats become integers; other types are an error."""
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
@@ -95,7 +95,7 @@ def _as_id(sieve: Sieve, ids: pl.Series) -> pl.Series:
 
 
 def _within_64_bits(sieve: Sieve, ids: pl.Series) -> pl.Series:
-    """The ids, of which those from 2^63 on are refused, and null."""
+    """Return the ids; ids from 2^63 on are rejected and become null."""
     whole = ids.cast(pl.Int64, strict=False)
     if whole.null_count() == ids.null_count():
         return ids

@@ -325,6 +325,6 @@ def test_rows_in_memory_are_checked_and_dropped_as_files_are(rows: list[dict[str
 
 def test_a_box_format_that_only_the_results_have_is_said() -> None:
     truth, found = OBJECTS[2:], [OBJECTS[2] | {"bbox": [20, 20, 30, 30], "score": 0.5}]
-    with pytest.raises(RowError, match=r"box_format is for both sides here; .* read the ground truth first: apf\.read_dataset"):
+    with pytest.raises(RowError, match=r"box_format applies to both sides; .* read the ground truth first: apf\.read_dataset"):
         apf.evaluate(truth, found, box_format="xyxy")
     assert apf.evaluate(apf.read_dataset(truth), found, box_format="xyxy")["AP"] == pytest.approx(1)

@@ -178,7 +178,7 @@ BAD = {
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--join-by-name", "images"], 2, "data set with --results-of"
     ),
     "names of COCO's classes": (
-        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--names", "a.txt"], 2, "COCO JSON does not take --names"
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--names", "a.txt"], 2, "COCO JSON does not support --names"
     ),
 }  # fmt: skip
 

@@ -86,7 +86,7 @@ assert apf.check(sys.argv[1], turned=90).filter(severity="error").is_empty()
 try:
     apf.read_dataset(sys.argv[2], turned=90)
 except ParameterError as error:
-    assert str(error) == "COCO JSON does not take turned", error
+    assert str(error) == "COCO JSON does not support turned", error
 for verb in ("eval", "check", "stats", "shard"):
     command = app.get_command(None, verb)
     assert "--turned" in [name for each in command.params for name in each.opts], verb

@@ -73,7 +73,9 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
     annotations = draw(st.lists(objects, min_size=least, max_size=9))
     found = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
     matching = draw(
-        st.sampled_from([None, *(name for name, each in MATCHERS.items() if not (each.at_cut_offs or each.wants == "copies"))])
+        st.sampled_from(
+            [None, *(name for name, each in MATCHERS.items() if not (each.at_score_cutoffs or each.wants == "copies"))]
+        )
     )
     counts_groups = apf.PUBLISHED[protocol.upper()].rule(CrowdsCountOnce) is not None
     limit = None if family == "lvis" else draw(st.sampled_from([None, [2], [1, 3]]))

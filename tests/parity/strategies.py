@@ -20,7 +20,7 @@ from tests.parity.reference import Slice
 Row = dict[str, Any]
 
 OF_LISTS = [
-    name for name, each in MATCHERS.items() if not (each.at_cut_offs or each.wants == "copies")
+    name for name, each in MATCHERS.items() if not (each.at_score_cutoffs or each.wants == "copies")
 ]  # the policies that most protocols can have
 SCORES = [0, 0.25, 0.5, 0.9, 1]
 BORDERS = [1024.0, 9216.0, 1e10]

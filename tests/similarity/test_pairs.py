@@ -30,14 +30,14 @@ class Nearness(apf.similarity.Similarity):
     def words(self) -> str:
         return "how near the left edges are"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        return pair_by(1 / (1 + (pl.col("x") - pl.col("x_right")).abs()), detections, annotations, ["x"], least)
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
+        return pair_by(1 / (1 + (pl.col("x") - pl.col("x_right")).abs()), detections, annotations, ["x"], min_similarity)
 
 
 @dataclass(frozen=True)
 class HalfMaskIoU(apf.similarity.MaskIoU):
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, **prepared: Any) -> pl.DataFrame:
-        pairs = super().pair(detections, annotations, least, **prepared)
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float, **prepared: Any) -> pl.DataFrame:
+        pairs = super().pair(detections, annotations, min_similarity, **prepared)
         return pairs.with_columns(pl.col("similarity") / 2)
 
 

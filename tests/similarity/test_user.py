@@ -179,7 +179,7 @@ def test_any_callable_can_be_held() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"function": 3}, "^function: 3 cannot be called; "), ({"function": by_ids, "label": 3}, "^label must be text, not 3")],
+    [({"function": 3}, "^function: 3 is not callable; "), ({"function": by_ids, "label": 3}, "^label must be text, not 3")],
 )
 def test_parameters_that_cannot_be_taken(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):

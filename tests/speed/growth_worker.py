@@ -31,7 +31,7 @@ STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
     "pair": ((("protocols.preparation", "prepare_matching"),), columns("detections", "annotations", "links")),
-    "match": ((("matching.judging", "judge"),), columns("detections", "annotations", "hits")),
+    "match": ((("matching.match", "match"),), columns("detections", "annotations", "hits")),
     "table": ((("scale.job", "to_arrow"),), lambda made: made),
     "write": ((("scale.job", "write_verdicts"),), lambda _: ()),
     "number": ((("scale.shard_source", "put_together"),), columns("codes", "counts")),

@@ -80,7 +80,7 @@ def find_candidates(verdicts: Verdicts, inputs: Inputs, until: np.ndarray, since
     np.minimum.at(earliest, image[1][wanted], since[wanted])
     free = np.flatnonzero(until >= earliest[image[0]])
     rows = verdicts.detections["row"].to_numpy()[free], verdicts.annotations["row"].to_numpy()[wanted]
-    prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
+    prepared = {name: each.take(rows[0 if name == "detection_shapes" else 1]) for name, each in inputs.prepared.items()}
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     pairs = pair_across(part, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
     detection, annotation = free[pairs["detection"].to_numpy()], wanted[pairs["annotation"].to_numpy()]

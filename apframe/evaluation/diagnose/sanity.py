@@ -21,7 +21,7 @@ from apframe.protocols.headlines import KINDS, HeadlineKind, headlines, is_of_wh
 from apframe.protocols.lookups import threshold_words
 from apframe.protocols.rules.known import FIND_OUT
 from apframe.tables.ids import is_known
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.wording import counted, listed, spelled
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _warn_of_missed(metrics: pl.DataFrame, found: Evaluated) -> None:
         missed = missed.filter(~is_known(missed, found.detected()))
     if len(missed):
         categories = found.inputs().dataset.core("categories")
-        names = called("categories", categories).filter(is_known(categories["category_id"], missed))
+        names = labels_of("categories", categories).filter(is_known(categories["category_id"], missed))
         have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
         warn(
             f"{len(missed):,} of {of} {have} no detections: {listed(names.to_list())}; "

@@ -98,7 +98,7 @@ def _touches(rows: np.ndarray, inputs: Inputs, evidence: Evidence, background: f
     near = near.filter(pl.col("similarity") >= background)
     verdicts, found = evidence.verdicts, evidence.found
     at = verdicts.annotations["row"].to_numpy()[~found.counts | _are_crowds(verdicts, inputs)]
-    prepared = {name: each.take(at) if name == "expected" else each for name, each in part.prepared.items()}
+    prepared = {name: each.take(at) if name == "annotation_shapes" else each for name, each in part.prepared.items()}
     ignored = replace(part, annotations=inputs.annotations[at], prepared=prepared)
     everywhere = pl.repeat(True, len(at), eager=True)
     inside = pair(ignored, min_similarity=_INSIDE, across_categories=True, is_crowd=everywhere)
@@ -142,5 +142,5 @@ def _are_crowds(verdicts: Verdicts, inputs: Inputs) -> np.ndarray:
 
 def of_detections(inputs: Inputs, rows: np.ndarray) -> Inputs:
     """The input with some of its detections, given by row number."""
-    prepared = {name: each.take(rows) if name == "found" else each for name, each in inputs.prepared.items()}
+    prepared = {name: each.take(rows) if name == "detection_shapes" else each for name, each in inputs.prepared.items()}
     return replace(inputs, detections=inputs.detections[rows], prepared=prepared)

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
-from apframe.matching.judging import judge
+from apframe.matching.match import match
 from apframe.matching.match_input import MatchInput
 from apframe.matching.order import place_within
 from apframe.matching.regroup import count_only, regroup, split_by_images
@@ -151,7 +151,7 @@ class _Work:
             yield _SliceCells(self._judge(base), base.lists, 1)
             return
         sides = [
-            self._side(table, base.links[name], objects.members(f"{name}s"))
+            self._side(table, base.pairs[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
         whole: Cells | None = None
@@ -177,7 +177,7 @@ class _Work:
 
     def _judge(self, rows: MatchInput, remainder: Remainder | None = None) -> Cells:
         """Match rows."""
-        verdicts = judge(rows, replace(self.verdicts, lists=rows.lists))
+        verdicts = match(rows, replace(self.verdicts, lists=rows.lists))
         if "images" in rows.lists.columns:
             verdicts = replace(verdicts, members=self.slicing.images.members.rename({"row": "image"}))
         return Cells.of(verdicts, remainder=remainder)

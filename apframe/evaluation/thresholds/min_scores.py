@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.tables.conditions import choose_categories
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.wording import listed
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float
     missing = [each for each in categories["category_id"] if each not in scores]
     if missing:
         without = known.filter(pl.col("category_id").is_in(missing)).sort("category_id")
-        problem = f"no number for {listed(called('categories', without).to_list())}"
+        problem = f"no number for {listed(labels_of('categories', without).to_list())}"
         raise ParameterError(problem, "give one for every category, such as 0 to keep all of its detections", option=option)
     return categories.with_columns(
         pl.Series("min_score", [scores[each] for each in categories["category_id"]], dtype=pl.Float64)

@@ -1,1 +1,1 @@
-"""COCO's JSON."""
+"""COCO JSON."""

@@ -1,4 +1,4 @@
-"""A short list of objects in COCO's JSON as columns, by msgspec, which starts in less time than a database does."""
+"""A short list of objects in COCO JSON as columns, decoded by msgspec, which starts faster than a database."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _DTYPES: dict[str, Any] = {
 
 
 def decode_list(text: bytes, kinds: dict[str, str], first: Iterable[str]) -> pl.DataFrame | None:
-    """The named fields of the objects; null where an object lacks one. None where a value is of another type, or text no JSON.
+    """Return the named fields of the objects, null for missing ones; None if a value has another type or the text is not JSON.
 
     Parameters
     ----------
     text
         a JSON list of objects
     kinds
-        what the fields hold: "id", "float" or "number", "text", "box", "numbers", "rle", or JSON, as text: "json", "flag" or
+        kinds of the fields: "id", "float" or "number", "text", "box", "numbers", "rle", or JSON as text: "json", "flag" or
         "literal"
     first
-        the fields of the first object; a list whose objects have no others takes half of the time
+        the fields of the first object; a list whose objects have no other fields takes half the time
 
     >>> decode_list(b'[{"id": 7, "crowd": true}, {"id": 8.5, "name": "cat"}]', {"id": "id", "name": "text"}, ["id"]).rows()
     [(7.0, None), (8.5, 'cat')]
@@ -56,12 +56,12 @@ def decode_list(text: bytes, kinds: dict[str, str], first: Iterable[str]) -> pl.
                 return _frame(text, kinds, first, only=True)
             except msgspec.ValidationError:  # other objects may have other fields
                 return _frame(text, kinds, kinds, only=False)
-    except (FormatError, ValueError, OverflowError, RecursionError):  # the third is of whole numbers that are too large
+    except (FormatError, ValueError, OverflowError, RecursionError):  # the third one is for whole numbers that are too large
         return None
 
 
 def _frame(text: bytes, kinds: dict[str, str], fields: Iterable[str], *, only: bool) -> pl.DataFrame:
-    """The columns of some fields, the others null; an error if there are others in the text and `only` these may be there."""
+    """Return the columns of some fields, and nulls for other `kinds`; with `only`, other fields in the text are an error."""
     attributes = {name: f"field_{number}" for number, name in enumerate(fields)}
     types = [(attribute, _TYPES[kinds[name]] | None if name in kinds else Any, None) for name, attribute in attributes.items()]
     names = {attribute: name for name, attribute in attributes.items()}
@@ -78,7 +78,7 @@ def _frame(text: bytes, kinds: dict[str, str], fields: Iterable[str], *, only: b
 
 
 def _series(name: str, kind: str, values: list[Any]) -> pl.Series:
-    """A column of the values."""
+    """Return a column of the values."""
     dtype = _DTYPES.get(kind, pl.Float64)
     if kind in ("json", "flag", "literal"):
         encode = msgspec.json.Encoder().encode

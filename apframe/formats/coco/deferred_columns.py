@@ -1,4 +1,4 @@
-"""Attributes and masks of annotations, which are read when they are first asked for."""
+"""Attributes and masks of annotations, which are read when they are first used."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from apframe.formats.coco.scan import ATTRIBUTES, FLAGS, NOWHERE, first_row, sca
 
 
 def scan_masks(text: bytes, place: slice) -> pl.DataFrame:
-    """The column `mask` of a list of annotations that `scan_truth` has read, and of which it said where it stands."""
+    """Read the column `mask` of a list of annotations, at the place that `scan_truth` returned."""
     masks = scan_list(BytesIO(text), place, {"segmentation": "json"}, {})
-    assert masks is not None  # as it was read before
+    assert masks is not None  # as the list was read before
     return canonical_names("annotations", masks)
 
 
 def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, masks: bool) -> pl.DataFrame | None:
-    """What `scan_truth` has not read of the same list: attributes, and the column `mask` with `masks`.
+    """Read the columns of the list that `scan_truth` has skipped: attributes, and with `masks` the column `mask`.
 
-    The first row decides which attributes there are. None where others have further ones, or values of other types, or where
-    only `frame_of_rows` can read them.
+    The first row determines the attributes. Return None if other rows have further ones, or values of other types, or if only
+    `frame_of_rows` can read them.
     """
     file = BytesIO(text)
     file.seek(place.start)
@@ -48,10 +48,10 @@ def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, mas
 
 
 def _has_only(text: bytes, place: slice, columns: pl.DataFrame, names: Iterable[str]) -> bool:
-    """Whether the keys of a list are only those of its columns, these, and those of run lengths, as far as that is easily seen.
+    """Return True if the keys of a list are surely only those of its columns, of `names`, and of run lengths.
 
-    Keys end with a quote and a colon. Whatever else does so is a key of nested objects, or text: then the answer is False. A
-    column without nulls stands for a key of each row, the others are counted.
+    Keys end with a quote and a colon. Other text that does so is a key of nested objects, or a value: then the result is
+    False. A column without nulls means a key in each row; the keys of other columns are counted.
     """
 
     def n_of(name: str) -> int:

@@ -1,7 +1,7 @@
-"""COCO's JSON: ground truth (one object with images, categories, annotations) and results (one list of detections).
+"""COCO JSON: ground truth (one object with images, categories, annotations) and results (one list of detections).
 
-Files are read by compiled parsers with the types spelled out. Whatever these cannot read, or would read wrongly, goes
-through Python's own `json`, which is slower, loses nothing, and says what is wrong and where.
+Compiled parsers with declared types read the files. Files that they cannot read, or would read wrongly, go through Python's
+own `json`, which is slower, loses nothing, and locates errors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_OTHERS = ("database", "data_row", "segments_info")  # keys that COCO's JSON 
 
 
 class Coco(Format):
-    """COCO's JSON as a format of files; results are a JSON list."""
+    """COCO JSON as a file format; results are a JSON list."""
 
     name = "coco"
     title = "COCO JSON"
@@ -46,13 +46,13 @@ class Coco(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """One of COCO's lists is a key of the object in the first line, if it ends there; and it is no database of videos.
+        """Require one of COCO's lists as a key of the object in the first line, if it ends there, but no database of videos.
 
-        Results that are an object have it in the first line, or a score anywhere.
+        Results that are an object require such a key, and a score anywhere.
         """
         if seen.begins == "[":
             return True
-        if role == "results" and are_lines(seen.head):  # with other names for the class, they are a table of objects
+        if role == "results" and are_lines(seen.head):  # lines with other names for the class are a table of objects
             from apframe.formats.object_rows import is_of_objects
 
             return seen.has_key("category_id") or not is_of_objects([*seen.columns])
@@ -78,17 +78,17 @@ class Coco(Format):
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read."""
-        from apframe.formats.coco.json_parts import read_in_parts  # of long files
+        from apframe.formats.coco.json_parts import read_in_parts  # only for long files
 
         return read_in_parts(path)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
 
-        from apframe.formats.coco.json_writing import taken_names
+        from apframe.formats.coco.json_writing import reserved_names
 
         what = "left out: COCO has a field with this name"
-        return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
+        return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in reserved_names(table)]
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `write_coco`."""
@@ -104,7 +104,7 @@ class Coco(Format):
 
 
 def is_of_videos(head: bytes) -> bool:
-    """Whether JSON that begins like this is of intervals: a database of videos, a taxonomy, or videos with segments.
+    """Return True if JSON with this beginning describes intervals: a database of videos, a taxonomy, or videos with segments.
 
     >>> is_of_videos(b'{"v_1": {"annotations": [{"segment": [0, 1], "label": "a"}]}}'), is_of_videos(b'{"annotations": []}')
     (True, False)

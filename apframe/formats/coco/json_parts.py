@@ -1,4 +1,4 @@
-"""Results of a long file, part by part, each of which is in memory for a while."""
+"""Results of a long file, part by part, so that only a few parts are in memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from apframe.threads import map_lazily, pool
 
 
 def read_in_parts(path: Path) -> Iterator[pl.DataFrame | None]:
-    """Results as `read_result_columns` reads them, part by part: see `Format.results_in_parts`.
+    """Yield results like `read_result_columns`, part by part: see `Format.results_in_parts`.
 
-    Where these cannot be scanned, they are parsed; and where the values of a field are of different kinds, such as text and
-    numbers, the file is read at once.
+    If the results cannot be scanned, they are parsed; and if the values of a field have different kinds, such as text and
+    numbers, the file is read as a whole.
     """
     for read in (scan_results_in_parts, _parsed_in_parts):
         with reading(path) as file:
@@ -41,9 +41,9 @@ def read_in_parts(path: Path) -> Iterator[pl.DataFrame | None]:
 
 
 def scan_results_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
-    """Results as `scan_results` reads them, from the pieces of a list in an open file.
+    """Yield results like `scan_results`, from the pieces of a list in an open file.
 
-    None, and nothing after it, where a piece is None, or where only `parse_json` and `frame_of_rows` can read or explain one.
+    None, and nothing after it, if a piece is None, or if only `parse_json` and `frame_of_rows` can read or explain one.
     """
     first = next(pieces, None)
     try:
@@ -72,7 +72,7 @@ def _parsed_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None])
 
 
 def _pieces_of_results(file: BinaryIO) -> Iterator[Piece | None] | None:
-    """The pieces of a long file of results, plain or gzip; None where it is short, or its rows are neither a list nor lines."""
+    """Return the pieces of a long file of results, plain or gzip; None if it is short, or neither a list nor lines."""
     is_packed = file.read(2) == b"\x1f\x8b"
     size = file.seek(0, SEEK_END)
     file.seek(0)

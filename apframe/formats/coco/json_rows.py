@@ -1,4 +1,4 @@
-"""Rows of JSON objects, with fields as COCO calls them, as columns."""
+"""Rows of JSON objects with the fields of COCO, as columns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from apframe.tables.shapes.declarations import OTHERS, ULTRALYTICS
 from apframe.tables.types import AS_TEXT, BEYOND, LIST_REMEDIES
 from apframe.validation import Report, Sieve, validating
 
-# What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
-# lists of categories, and shapes that COCO does not have.
+# Kinds of fields: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own fields there are lists
+# of categories from LVIS, and shapes that COCO does not have.
 _KINDS: dict[Any, str] = {
     None: "json", pl.Float64: "number", pl.Int64: "number", pl.String: "text", pl.List(pl.Float64): "numbers",
 }  # fmt: skip
@@ -54,20 +54,20 @@ FIELD_NAMES = {
     "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", **_SHAPE_NAMES},
     "detections": _SHAPE_NAMES,
 }
-_LONGEST_NAME = 10_000  # characters of a field's name; parsers of SQL and of tables read names many times
-CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
+_LONGEST_NAME = 10_000  # characters of a field name; parsers of SQL and of tables read names many times
+CLASH = "_attribute"  # appended to the name of a field if another canonical column has the name
 
 
 def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
-    """Rows of JSON objects as columns under their own names; and which of these are JSON text, for want of one plain type.
+    """Return rows of JSON objects as columns, and the names of columns that are JSON text, because they have no single type.
 
-    Rows with values of other types are refused, see `Sieve`. With `attributes_only`, what `scan` reads is left out, and there
-    are as many rows as there were: what is refused is an error.
+    Rows with values of other types are rejected, see `Sieve`. With `attributes_only`, columns that `scan` reads are left out,
+    and the number of rows does not change: rejected rows are an error.
     """
     with validating(Report(raises=True) if attributes_only else None):
         sieve = _Rows(table, rows)
         no_objects = [not isinstance(row, dict) for row in rows]
-        sieve.refuse_each(no_objects, "the row is not a JSON object", _read_by(table, rows), lost=True)
+        sieve.refuse_each(no_objects, "the row is not a JSON object", _reader_hint(table, rows), lost=True)
         try:
             columns, as_json = _columns(sieve, attributes_only)
             frame = pl.DataFrame(columns)
@@ -82,14 +82,14 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
 
 
 class _Rows(Sieve):
-    """Rows of JSON objects without those that were refused: of these nothing is left for columns to be made of."""
+    """Rows of JSON objects; rejected rows become empty, so that columns do not use them."""
 
     def __init__(self, table: str, rows: list[Any]) -> None:
         super().__init__(table, pl.DataFrame())
         self.rows, self.key = rows, "id"
 
     def refuse_each(self, wrong: list[bool], problem: str, hint: str = "", *, lost: bool = False) -> None:
-        """`refuse` rows by a list of flags; no value of those that are `lost` is kept."""
+        """Report rows by a list of flags; rows that are `lost` keep no values."""
         if not any(wrong):
             return
         self.refuse(pl.Series(wrong), problem, f"correct these rows; {hint}" if hint else "correct these rows", of_key=lost)
@@ -97,7 +97,7 @@ class _Rows(Sieve):
             self.rows = [{} if is_wrong else row for row, is_wrong in zip(self.rows, wrong, strict=True)]
 
     def rows_of(self, broken: pl.Series) -> tuple[str, list[Any]]:
-        """The ids of rows, or their places where some of them have none."""
+        """Return the ids of rows, or their positions if some have no id."""
         ids = [row.get("id") if isinstance(row, dict) else None for row in compress(self.rows, broken)]
         if self.table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
             return "row", row_numbers(broken)
@@ -105,7 +105,7 @@ class _Rows(Sieve):
 
 
 def _columns(sieve: _Rows, attributes_only: bool) -> tuple[dict[str, pl.Series], set[str]]:
-    """The columns of `frame_of_rows`, and which of them are JSON text."""
+    """Return the columns of `frame_of_rows`, and the names of those that are JSON text."""
     table, rows = sieve.table, sieve.rows
     columns: dict[str, pl.Series] = {}
     as_json = set()
@@ -125,7 +125,7 @@ def _columns(sieve: _Rows, attributes_only: bool) -> tuple[dict[str, pl.Series],
             values = list(map(_as_python, values))
             types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
-            columns[name] = _known(sieve, name, kind, values)
+            columns[name] = _field_column(sieve, name, kind, values)
         elif kind == "text":
             columns[name] = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
         elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
@@ -135,7 +135,7 @@ def _columns(sieve: _Rows, attributes_only: bool) -> tuple[dict[str, pl.Series],
         elif kind is None and types == {list} and _are_texts(values):
             columns[name] = pl.Series(values, dtype=pl.List(pl.String))
         else:
-            separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
+            separators = (",", ":") if kind == "json" else None  # without spaces, as in DuckDB
             texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
             columns[name] = pl.Series(texts, dtype=pl.String)
             if kind is None:
@@ -148,7 +148,7 @@ def _are_texts(lists: list[list[Any] | None]) -> bool:
 
 
 def refuse_long_names(table: str, names: Iterable[str]) -> None:
-    """An error if the name of a field is longer than 10,000 characters.
+    """Raise an error if the name of a field is longer than 10,000 characters.
 
     >>> refuse_long_names("images", ["id", "x" * 20_000])
     Traceback (most recent call last):
@@ -161,13 +161,13 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
 
 
 def lacks_box(first: dict[str, Any]) -> bool:
-    """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
+    """Return True if the first result has another shape and no box: then all boxes are computed from this shape."""
     others = (*(shape.json_field for shape in OTHERS), *ULTRALYTICS)
     return not _as_python(first.get("bbox")) and any(name in first for name in others)
 
 
 def fields_of_results(first: dict[str, Any]) -> dict[str, str]:
-    """The fields of results that begin with this row, and what they hold: `FIELDS`, and rotated boxes of Ultralytics.
+    """Return the fields of results with this first row, and their kinds: `FIELDS`, and rotated boxes of Ultralytics.
 
     >>> fields_of_results({"poly": [0, 0, 9, 0, 9, 9, 0, 9]})["poly"], "poly" in fields_of_results({"bbox": [0, 0, 9, 9]})
     ('numbers', False)
@@ -177,14 +177,14 @@ def fields_of_results(first: dict[str, Any]) -> dict[str, str]:
 
 
 def _as_python(value: Any) -> Any:
-    """A value of NumPy, or a tensor of any library, as Python's numbers and lists; so is what is in a list."""
+    """Convert a NumPy value or a tensor of any library, also in lists, to numbers and lists of Python."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(map(_as_python, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _read_by(table: str, rows: list[Any]) -> str:
-    """What reads the first row that is no dict, where it comes from another library."""
+def _reader_hint(table: str, rows: list[Any]) -> str:
+    """Name the reader for the first row that is not a dict, if it comes from another library."""
     first = next((row for row in rows if not isinstance(row, dict)), None)
     if table != "detections" or first is None or isinstance(first, (str, int, float, list)):
         return ""
@@ -200,8 +200,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{kind_of(value)} cannot be kept as JSON")
 
 
-def _known(sieve: _Rows, name: str, kind: str, values: list[Any]) -> pl.Series:
-    """A known field as a column of its type; rows with values of another type are refused, and null there."""
+def _field_column(sieve: _Rows, name: str, kind: str, values: list[Any]) -> pl.Series:
+    """Return a field that COCO defines as a column of its type; rows with other types are rejected, with nulls."""
     number = (int, float)
 
     def refuse(wrong: list[bool], problem: str, hint: str = "") -> list[Any]:
@@ -236,7 +236,7 @@ def _known(sieve: _Rows, name: str, kind: str, values: list[Any]) -> pl.Series:
 
 
 def _are_numbers(values: list[Any]) -> list[bool]:
-    """Whether each value is a list of numbers, or None; a number that is missing is found where the list is looked into."""
+    """Flag the values that are None or a list of numbers; missing numbers in lists are detected later."""
     number = (int, float, type(None))
     return [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
 
@@ -247,19 +247,19 @@ def _are_ids(value: Any) -> bool:
 
 
 def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """COCO's columns under their canonical names, the box as four columns."""
+    """Return the columns of COCO with canonical names, and the box as four columns."""
     canonical_columns = {column.name for column in TABLES[table]}
     names = FIELD_NAMES[table]
     clashes = {name for name in frame.columns if name in canonical_columns and name not in FIELDS[table]}
     frame = frame.rename({name: name + CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
     has_shape = bool({"mask", *SHAPES} & set(frame.columns))
     if "bbox" in frame.columns and not frame["bbox"].count() and (has_shape or frame.height):
-        return frame.drop("bbox")  # the boxes will be made of the other shape, or an error says what there is instead
+        return frame.drop("bbox")  # the boxes will be computed from the other shape, or an error lists the columns
     return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 
 def fields_of(table: str) -> dict[str, str]:
-    """What COCO calls the canonical columns of a table that have other names there, the box aside.
+    """Return COCO's names of the canonical columns of a table, where they differ, except the box.
 
     >>> fields_of("categories")
     {'category_id': 'id'}
@@ -268,7 +268,7 @@ def fields_of(table: str) -> dict[str, str]:
 
 
 def has_scores(annotations: Any) -> bool:
-    """Whether these are results: a list of objects, some of which have a score.
+    """Return True for results: a list of objects, some of which have a score.
 
     >>> has_scores([{"id": 1}, {"id": 2, "score": 0.5}])
     True

@@ -1,6 +1,6 @@
-"""Whether the values of a JSON list of objects are of the types that its fields have: fast readers cast the others.
+"""Type checks of the values in a JSON list of objects, as fast readers cast values of other types.
 
-Nothing is parsed: it is enough to see which quotes belong to keys, and what the values begin with.
+Nothing is parsed: only the quotes of keys and the first characters of values are examined.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import numpy as np
 
 from apframe.formats.coco.split_points import last_cut
 
-_BLOCK = 1 << 17  # with what is made of it, this much fits a processor's cache
+_BLOCK = 1 << 17  # bytes of a block, which fits a processor's cache together with derived arrays
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
 
 def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection[str], texts: Collection[str]) -> bool:
-    """Whether a text stands where numbers belong, or in a list there; true or false for a number that is an id; or no text.
+    """Return True if a text is in place of a number, or in its list; true or false in place of an id; or no text for a text.
 
     Parameters
     ----------
     file
-        a JSON list, which is read piece by piece; of what is no JSON nothing is said
+        a JSON list, which is read piece by piece; for invalid JSON, the result means nothing
     numbers, ids, texts
-        names of fields: ids are numbers too. Nested objects may have fields of the same names; these are looked at as well.
+        names of fields: ids are numbers too. Nested fields with the same names are examined as well.
 
     >>> from io import BytesIO
     >>> rows = b'[{"id": 7, "box": [1, "2"], "name": "a"}, {"name": null}]'
@@ -53,7 +53,7 @@ def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection
 
 
 def _has_others(piece: bytes, numbers: list[bytes], ids: list[bytes], texts: list[bytes], *, is_whole: bool) -> bool | None:
-    """The same as `has_other_types` of a piece; None where it ends inside a text."""
+    """Return the result of `has_other_types` for a piece; None if it ends inside a text."""
     characters = np.frombuffer(piece, dtype=np.uint8)
     if not texts and _has_keys_alone(characters):
         return _has_flags(characters, ids)
@@ -64,9 +64,9 @@ def _has_others(piece: bytes, numbers: list[bytes], ids: list[bytes], texts: lis
 
 
 def _has_keys_alone(characters: np.ndarray) -> bool:
-    """Whether all texts are keys: the case of most files, and quickly seen.
+    """Return True if all texts are keys, as in most files; a fast check.
 
-    A quote between a small letter and a colon ends a key, wherever it stands. Keys that end otherwise are not recognized here.
+    A quote between a lower-case letter and a colon ends a key, wherever it is. Keys that end otherwise are not recognized.
     """
     before, here, behind = characters[:-2], characters[1:-1], characters[2:]
     is_quote = here == _QUOTE
@@ -77,7 +77,7 @@ def _has_keys_alone(characters: np.ndarray) -> bool:
 
 
 def _has_flags(characters: np.ndarray, ids: list[bytes]) -> bool:
-    """Whether one of the ids is true or false, where all texts are keys."""
+    """Return True if one of the ids is true or false; all texts must be keys."""
     for flag in (b"true", b"false"):
         flags = _where(characters, np.flatnonzero(characters == flag[2]) - 2, flag)  # few keys have a u or an l
         if len(flags):
@@ -91,7 +91,7 @@ def _has_flags(characters: np.ndarray, ids: list[bytes]) -> bool:
 def _has_other_values(
     characters: np.ndarray, quotes: np.ndarray, numbers: list[bytes], ids: list[bytes], texts: list[bytes]
 ) -> bool:
-    """The same as `has_other_types` of any text, by the places of its quotes."""
+    """Return the result of `has_other_types` for any text, from the places of its quotes."""
     begin, end = quotes[0 : len(quotes) - 1 : 2], quotes[1::2]
     colon = _solid(characters, end + 1)
     is_key = _at(characters, colon) == _COLON
@@ -99,22 +99,24 @@ def _has_other_values(
     if not len(keys):
         return False
     first = _at(characters, _solid(characters, colon[keys] + 1))
-    n_texts = np.bincount(np.maximum(np.cumsum(is_key)[~is_key] - 1, 0), minlength=len(keys))  # a key's, or in a list there
+    n_texts = np.bincount(
+        np.maximum(np.cumsum(is_key)[~is_key] - 1, 0), minlength=len(keys)
+    )  # the value of a key, or in its list
 
     def among(names: list[bytes], suspects: np.ndarray) -> bool:
-        """Whether one of the suspects, which are flags of the keys, is called by one of the names."""
+        """Return True if one of the suspects, given as flags of the keys, has one of the names."""
         key = keys[suspects]
-        called = begin[key] + 1
-        length = end[key] - called
+        start = begin[key] + 1
+        length = end[key] - start
         lengths = set(np.flatnonzero(np.bincount(length)))
-        return any(len(_where(characters, called[length == len(name)], name)) for name in names if len(name) in lengths)
+        return any(len(_where(characters, start[length == len(name)], name)) for name in names if len(name) in lengths)
 
     is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))
     return among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text)
 
 
 def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarray:
-    """Those of the places where the word begins."""
+    """Return the places where the word begins."""
     for offset, letter in enumerate(word):
         if not len(places):
             break
@@ -123,7 +125,7 @@ def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarra
 
 
 def _quotes(characters: np.ndarray) -> np.ndarray:
-    """The places of the quotes that begin or end a text: those behind an odd number of backslashes do neither."""
+    """Return the places of the quotes that begin or end a text, without quotes after an odd number of backslashes."""
     quotes = np.flatnonzero(characters == _QUOTE)
     is_escaped = np.zeros(len(quotes), dtype=bool)
     row, before = np.arange(len(quotes)), quotes - 1
@@ -134,7 +136,7 @@ def _quotes(characters: np.ndarray) -> np.ndarray:
 
 
 def _solid(characters: np.ndarray, places: np.ndarray, step: int = 1) -> np.ndarray:
-    """The first places from here on, or before, that hold no white space."""
+    """Return the first places from the given ones on, or before them, without white space."""
     places, row = places.copy(), np.arange(len(places))
     while len(row := row[_at(characters, places[row]) <= _SPACE]):
         places[row] += step
@@ -142,5 +144,5 @@ def _solid(characters: np.ndarray, places: np.ndarray, step: int = 1) -> np.ndar
 
 
 def _at(characters: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The characters at some places; beyond the ends those there, which are no white space in a list."""
+    """Return the characters at some places; beyond the ends, the last ones, which are not white space in a list."""
     return characters.take(places, mode="clip")

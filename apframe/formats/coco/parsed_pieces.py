@@ -1,4 +1,4 @@
-"""Pieces of a list of objects in COCO's JSON, parsed one after the other: for lists that are read neither fast nor at once."""
+"""Pieces of a list of objects in COCO JSON, parsed one after the other: for long lists that the fast reader cannot read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from apframe.formats.documents import parse_json
 def parsed_results(
     path: Path, file: BinaryIO, pieces: Iterable[Piece | None]
 ) -> Iterator[tuple[pl.DataFrame, dict[str, Any]] | None]:
-    """Results as `frame_of_rows` gives them, piece by piece, each with the first row of all.
+    """Yield results of `frame_of_rows` piece by piece, each with the first row of the list.
 
-    None, and nothing after it, where a piece is no JSON, or where a column is of different kinds in different pieces, such as
-    text and numbers, so that all rows have to be seen at once.
+    None, and nothing after it, if a piece is not JSON, or if a column has different kinds of values in different pieces, such
+    as text and numbers, so that all rows have to be read at once.
     """
     first: dict[str, Any] | None = None
     for part in _frames("detections", path, file, pieces):
@@ -31,7 +31,7 @@ def parsed_results(
 
 
 def parsed_attributes(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> tuple[pl.DataFrame, set[str]] | None:
-    """Annotations as `frame_of_rows` gives them with `attributes_only`; None where that needs all rows at once."""
+    """Return attributes of annotations, see `frame_of_rows`; None if all rows have to be read at once."""
     frames, all_json = list[pl.DataFrame](), set[str]()
     for part in _frames("annotations", path, file, pieces, attributes_only=True):
         if part is None:
@@ -46,7 +46,7 @@ def parsed_attributes(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]
 def _frames(
     table: str, path: Path, file: BinaryIO, pieces: Iterable[Piece | None], *, attributes_only: bool = False
 ) -> Iterator[tuple[list[Any], pl.DataFrame, set[str]] | None]:
-    """The objects of the pieces, and what `frame_of_rows` makes of them; None, and nothing after it, if that cannot be.
+    """Yield the objects of the pieces, and the result of `frame_of_rows`; None, and nothing after it, if they cannot be read.
 
     A piece that ends inside a nested list is parsed together with the next one.
     """

@@ -1,4 +1,4 @@
-"""A long JSON list of objects, or JSON lines, as pieces of several objects: only a few of them are in memory."""
+"""A long JSON list of objects, or JSON lines, as pieces of several objects, so that only a few are in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from apframe.formats.coco.split_points import HEAD, last_cut, next_cut
 from apframe.formats.files import BOM
 
 PIECE = 1 << 24
-"""Bytes of a piece, about. A file that has no more is read at once."""
+"""Approximate number of bytes of a piece. A file that is not larger is read as a whole."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some objects of a list, without its brackets: a place in a file, or in a text.
+    """Some objects of a list, without its brackets, given by their place in a file, or in a text.
 
     >>> Piece(slice(0, 8), b'{"a": 1}').head(BytesIO())
     b'[{"a": 1}]'
@@ -29,11 +29,11 @@ class Piece:
     text: bytes | None = None
 
     def opened(self, path: Path) -> Any:
-        """The file, opened, or the text instead of it."""
+        """Open the file, or the text instead of it."""
         return paths.opened(path) if self.text is None else nullcontext(BytesIO(self.text))
 
     def head(self, file: BinaryIO) -> bytes:
-        """The objects as a list; `file` is read if they are in a file."""
+        """Return the objects as a list; `file` is read if they are in a file."""
         if self.text is not None:
             return b"[" + self.text[self.place] + b"]"
         file.seek(self.place.start)
@@ -43,8 +43,8 @@ class Piece:
 def pieces_of_list(file: BinaryIO, size: int) -> Iterator[Piece | None]:
     """Cut a JSON list of objects between two objects, without parsing it.
 
-    A cut may be in the wrong place, inside a nested list of objects: then the pieces around it are no JSON. None where the
-    file does not begin or end as such a list does.
+    A cut may be wrong, inside a nested list of objects: then the pieces around it are not JSON. None if the file does not
+    begin or end like such a list.
 
     >>> [piece.place for piece in pieces_of_list(BytesIO(b'[{"a": 1}, {"a": 2}, {"a": 3}]'), 8)]
     [slice(1, 9, None), slice(11, 19, None), slice(21, 29, None)]
@@ -69,7 +69,7 @@ def pieces_of_list(file: BinaryIO, size: int) -> Iterator[Piece | None]:
 
 
 def pieces_of_stream(file: Any, size: int) -> Iterator[Piece | None]:
-    """Cut a list as `pieces_of_list` does, of a file that is packed, so that it can only be read from its beginning.
+    """Cut a list like `pieces_of_list`, for a compressed file, which can only be read from its beginning.
 
     >>> [piece.text for piece in pieces_of_stream(BytesIO(b'[{"a": 1}, {"a": 2}, {"a": 3}]'), 20)]
     [b'{"a": 1}, {"a": 2}', b'{"a": 3}']

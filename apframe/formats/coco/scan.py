@@ -1,4 +1,4 @@
-"""Lists of annotations and of detections in COCO's JSON, read by a compiled parser with the types spelled out."""
+"""Lists of annotations and of detections in COCO JSON, read by a compiled parser with declared types."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ from apframe.threads import pool
 if TYPE_CHECKING:
     import duckdb
 
-# What other data sets call `ignore` and `iscrowd`: attributes, which are no longer left for later.
+# Names of `ignore` and `iscrowd` in other data sets: attributes that are read immediately.
 FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column.aliases if alias != "iscrowd"}
-# Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
+# Ids are read as doubles, so that fractions are detected instead of rounded; from this number on, doubles lose digits.
 _LARGEST_ID = 2.0**53
 _DUCKDB = {
     "id": "DOUBLE", "float": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]",
     "json": "JSON", "flag": "JSON", "literal": "JSON", "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
 }  # fmt: skip
-_HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
+_HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is searched for first
 _PIECE = 1 << 20  # bytes that are copied at once
 _OPENING = Lock()
 SHORT = 1 << 20
-"""Bytes of a list that DuckDB, which reads with several threads, is not worth starting for."""
-_LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
-NOWHERE = Path("a part of a file")  # whose errors are not shown
-_CUT = ["\0 the annotations were cut out here"]  # no file holds this
+"""Bytes of a list up to which DuckDB, which reads with several threads, is not worth starting."""
+_LARGE = 1 << 24  # bytes of a list from which releasing the memory for reading is worthwhile
+NOWHERE = Path("a part of a file")  # for errors that are not shown
+_CUT = ["\0 the annotations were cut out here"]  # occurs in no file
 ATTRIBUTES: dict[type, str] = {int: "id", float: "float", str: "text", bool: "flag"}
 
 
 def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFrame, slice] | None:
-    """Ground truth without its annotations, parsed; their known fields; where their list stands in the text.
+    """Return parsed ground truth without annotations, the defined fields of annotations, and the place of their list.
 
-    None where only `parse_json` and `frame_of_rows` can read or explain it.
+    None if only `parse_json` and `frame_of_rows` can read or explain it.
     """
     place = _place_of_annotations(text)
     if place is None:
@@ -71,10 +71,10 @@ def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFram
 
 
 def _place_of_annotations(text: bytes) -> slice | None:
-    """Where the list of annotations stands in ground truth. None if it is not found.
+    """Return the place of the list of annotations in ground truth; None if it is not found.
 
-    The list is nearly all of the file, and a list of objects alone is what the fast reader takes. Where it ends is a guess,
-    from the section that follows; it is right if the rest parses and the reader takes the list.
+    The list is nearly the whole file, and the fast reader only accepts a list of objects. Its end is guessed from the next
+    section; the guess is right if the rest can be parsed and the reader accepts the list.
     """
     opening = re.search(rb'"annotations"\s*:\s*\[', text)
     if opening is None:
@@ -88,7 +88,7 @@ def _place_of_annotations(text: bytes) -> slice | None:
 
 
 def _without_annotations(text: bytes, place: slice) -> dict[str, Any] | None:
-    """Ground truth with an empty list in their place; None if that is not where they are."""
+    """Parse ground truth with an empty list in place of the annotations; return None if the place is wrong."""
     try:
         rest = parse_json(NOWHERE, text[: place.start] + json.dumps(_CUT).encode() + text[place.stop :])
     except FormatError:
@@ -99,14 +99,14 @@ def _without_annotations(text: bytes, place: slice) -> dict[str, Any] | None:
 
 
 def _scan_annotations(text: bytes, place: slice, *, masks: bool) -> pl.DataFrame | None:
-    """The known fields of the list of annotations that stands there."""
+    """Return the defined fields of the list of annotations at a place."""
     file = BytesIO(text)
     try:
         file.seek(place.start)
         first = first_row(NOWHERE, file)
     except FormatError:
         return None
-    masks = masks or "bbox" not in first  # boxes are made of them then
+    masks = masks or "bbox" not in first  # boxes are then computed from masks
     kinds = {name: kind for name, kind in (FIELDS["annotations"] | FLAGS).items() if masks or kind != "json"}
     frame = scan_list(file, place, kinds, first)
     if frame is None:
@@ -118,14 +118,14 @@ def _scan_annotations(text: bytes, place: slice, *, masks: bool) -> pl.DataFrame
 
 
 def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
-    """Results, which are all of the file, with the columns of their first row.
+    """Return results, which are the whole file, with the columns of their first row.
 
-    None where only `parse_json` and `frame_of_rows` can read or explain them.
+    None if only `parse_json` and `frame_of_rows` can read or explain them.
 
     Raises
     ------
     FormatError
-        there is no first row, or none that is a JSON object
+        there is no first row, or it is not a JSON object
     """
     file.seek(0)
     first = first_row(path, file)
@@ -133,7 +133,7 @@ def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
 
 
 def kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
-    """What the columns of results hold that begin with this row; "" for what only the thorough reader can read."""
+    """Return the kinds of columns of results with this first row; "" for columns that only the thorough reader can read."""
     refuse_long_names("detections", first)
     fields = fields_of_results(first)
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
@@ -150,7 +150,7 @@ def kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
 def scan_rows(
     file: BinaryIO, place: slice, first: dict[str, Any], kinds: dict[str, str], *, is_bare: bool = False
 ) -> pl.DataFrame | None:
-    """The rows of a list of results with these columns; None where only the thorough reader can read them."""
+    """Return the rows of a list of results with these columns; None if only the thorough reader can read them."""
     frame = None if "" in kinds.values() else scan_list(file, place, kinds, first, is_bare=is_bare)
     if frame is not None and kinds.get("segmentation") == "rle":
         frame = _with_whole_sizes(frame)
@@ -163,7 +163,7 @@ def scan_rows(
 
 
 def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
-    """The frame with flags and numbers that were read as JSON; None where other values stand among them."""
+    """Convert flags and numbers that were read as JSON; return None if there are other values among them."""
     columns = {}
     for name in (name for name, kind in kinds.items() if kind in ("flag", "literal")):
         texts = frame[name].set(frame[name] == "null", None)
@@ -180,7 +180,7 @@ def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | No
 
 
 def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
-    """The sizes of masks as whole numbers; None where they are none."""
+    """Convert the sizes of masks to whole numbers; return None if they are not whole."""
     size, counts = (pl.col("segmentation").struct.field(name) for name in ("size", "counts"))
     numbers = frame.select(size.explode(empty_as_null=False)).to_series()
     if not (numbers == numbers.floor()).all():
@@ -192,14 +192,14 @@ def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
 def scan_list(
     file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool = False
 ) -> pl.DataFrame | None:
-    """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
+    """Read a JSON list of objects as columns; return None if this fails, or would read something wrongly.
 
-    With `is_bare`, what stands there are objects of a list without its brackets.
+    With `is_bare`, the place has the objects of a list without its brackets.
 
-    DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
-    make a text column, and a value of another type makes the whole list one for the thorough reader.
+    DuckDB accepts numbers written as text as numbers, and numbers as text. So the types of the first row decide: text ids make
+    a text column, and a value of another type sends the whole list to the thorough reader.
     """
-    if any("\0" in name for name in kinds):  # which DuckDB would cut off there
+    if any("\0" in name for name in kinds):  # DuckDB would cut off the name there
         return None
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     tail = file.seek(max(place.start, place.stop - 4096))
@@ -223,7 +223,7 @@ def scan_list(
 def _by_database(
     file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool
 ) -> pl.DataFrame | None:
-    """The same of a long list, by DuckDB."""
+    """Read a long list with DuckDB, see `scan_list`."""
     import duckdb  # reading long lists needs it, `import apframe` does not
 
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
@@ -232,23 +232,23 @@ def _by_database(
             parts = _write_parts(file, place, folder, is_bare=is_bare)
             usual = {name: kind for name, kind in kinds.items() if kind != "text" or name in first}
             checking = others.submit(_have_other_types, parts, usual)
-            paths: Any = [duckdb_literal(part) for part in parts]  # which the types of DuckDB 2.0.0 do not know
+            paths: Any = [duckdb_literal(part) for part in parts]  # not in the type hints of DuckDB 2.0.0
             reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)
             frame = from_arrow_stream(reader)
             del reader
             if place.stop - place.start > _LARGE:
-                Thread(target=_end_threads).start()  # beside what follows
+                Thread(target=_end_threads).start()  # in parallel to the next steps
             rare = {name: kind for name, kind in kinds.items() if name not in usual and frame[name].count()}
             if checking.result() or (rare and _have_other_types(parts, rare)):
                 return None
-    # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+    # PolarsError is raised for errors of DuckDB while its rows are fetched, OSError if the temporary folder is full
     except (duckdb.Error, pl.exceptions.PolarsError, OSError):
         return None
     return frame
 
 
 def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
-    """Whether DuckDB cast values that are of another type than their fields."""
+    """Return True if DuckDB cast values that have another type than their fields."""
     from apframe.formats.coco.json_types import has_other_types  # brings in NumPy
 
     numbers = {name for name, kind in kinds.items() if kind in ("id", "float", "number", "box", "numbers")}
@@ -264,8 +264,8 @@ def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
 
 
 def json_database() -> duckdb.DuckDBPyConnection:
-    """One database for all reading: opening one takes longer than reading a small file."""
-    with _OPENING:  # ground truth and results are read at once
+    """Return a connection of the one database for all reading: opening one takes longer than reading a small file."""
+    with _OPENING:  # ground truth and results are read in parallel
         return _database()
 
 
@@ -274,13 +274,13 @@ def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect()
-    atexit.register(_database.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
+    atexit.register(_database.cache_clear)  # otherwise DuckDB would complain about a leak at the end of the interpreter
     atexit.register(connection.close)
     return connection
 
 
 def _end_threads() -> None:
-    """Have DuckDB start its threads anew: only when they end do they give back the memory that they keep for later."""
+    """Restart the threads of DuckDB, as they only release their memory when they end."""
     cursor = json_database().cursor()
     try:
         cursor.execute("SET threads = 1")
@@ -289,10 +289,10 @@ def _end_threads() -> None:
 
 
 def _write_parts(file: BinaryIO, place: slice, folder: Path, *, is_bare: bool) -> list[Path]:
-    """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
+    """Write the list as several files, one for each processor, as DuckDB only uses one thread for a file.
 
-    It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
-    the reader refuses them.
+    The list is cut between two objects. A wrong cut, inside a nested object, leaves parts that are not JSON, which the reader
+    rejects.
     """
     size = place.stop - place.start
     n_parts = max(1, min(os.cpu_count() or 1, size >> 20))
@@ -311,7 +311,7 @@ def _write_parts(file: BinaryIO, place: slice, folder: Path, *, is_bare: bool) -
 
 
 def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
-    """The first row of a list of objects, read from its head, where the file stands; an empty one where the list is empty."""
+    """Return the first row of a list of objects at the current position of the file; {} for an empty list."""
     begin, size = file.tell(), _HEAD
     while True:
         file.seek(begin)
@@ -332,7 +332,7 @@ def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
             if len(text) == size:
                 size *= 16
                 continue
-            first = parse_json(path, text)[0]  # which says what is wrong
+            first = parse_json(path, text)[0]  # raises an error that explains the problem
         if not isinstance(first, dict):
             raise FormatError(f"the list begins with {first!r}, not an object with image_id, bbox and score", path=path)
         return first

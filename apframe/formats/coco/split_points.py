@@ -1,16 +1,16 @@
-"""Places between two objects of a JSON list, at which it can be cut without parsing it."""
+"""Places between two objects of a JSON list, where it can be cut without parsing it."""
 
 from __future__ import annotations
 
 import re
 from typing import BinaryIO
 
-_BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")  # two objects of a list; nested lists and texts may hold it too
-HEAD = 1 << 16  # bytes in which a place to cut is looked for first
+_BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")  # between two objects of a list; also possible in nested lists and texts
+HEAD = 1 << 16  # bytes in which a place to cut is searched for first
 
 
 def next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
-    """Where the next object of a list ends, and the one after it begins; the end where there is none.
+    """Return the end of the next object of a list, and the beginning of the one after it; `end` twice without one.
 
     >>> from io import BytesIO
     >>> next_cut(BytesIO(b'[{"a": 1}, {"a": 2}]'), 2, 19)
@@ -28,7 +28,7 @@ def next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
 
 
 def last_cut(piece: bytes) -> int:
-    """The end of the last object before another one; 0 if there is none."""
+    """Return the end of the last object that is followed by another one; 0 if there is none."""
     end = piece.rfind(b"}")
     while end >= 0 and not _BETWEEN.match(piece, end):
         end = piece.rfind(b"}", 0, end)

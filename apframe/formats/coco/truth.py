@@ -1,4 +1,4 @@
-"""Ground truth in COCO's JSON: one object with images, categories and annotations."""
+"""Ground truth in COCO JSON: one object with images, categories and annotations."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from apframe.validation import validating
 
 @dataclass(frozen=True)
 class CocoTruth:
-    """Ground truth as it was read, not checked yet.
+    """Ground truth from a file, not checked yet.
 
     Attributes
     ----------
     tables
         `images`, `categories` and `annotations` under canonical names
     json_columns, other_sections
-        as a `Dataset` has them
+        as in `Dataset`
     later
-        what is read when it is first looked at
+        columns that are read when they are first used
     """
 
     tables: dict[str, pl.DataFrame]
@@ -44,7 +44,7 @@ class CocoTruth:
     later: Later | None = None
 
     def checked(self, box_format: str | None = None, *, relative: bool = False) -> Dataset:
-        """The data set; by default boxes are COCO's `bbox`, or columns whose names say how they are written."""
+        """Return the data set; by default boxes are COCO's `bbox`, or columns whose names imply the box format."""
         if box_format is None and set(BOX) <= set(self.tables["annotations"].columns):
             box_format = "xywh"
         dataset = Dataset(**self.tables, box_format=box_format, relative=relative)
@@ -52,21 +52,20 @@ class CocoTruth:
 
 
 def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
-    """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
+    """Read COCO ground truth: a JSON file, plain or gzip, or its content in memory as a dict.
 
-    Fields that COCO does not know become attribute columns of their table; lists of texts, such as tags, stay lists. Those of
-    a file's annotations are read when the table is first looked at; evaluating needs the known fields only.
-    `segmentation` becomes the column `mask`, as JSON text; with `masks` it is read at once, else when masks are first compared
-    or the table is looked at. A field with the name of another canonical column (an annotation's own `width`) is kept as
-    `width_attribute`. Text instead of a number is an error; true and
-    false are 1 and 0, but not allowed as ids.
+    Fields that COCO does not define become attribute columns of their table; lists of texts, such as tags, stay lists. The
+    attributes of annotations are read from a file when they are first used; evaluation only requires the defined fields.
+    `segmentation` becomes the column `mask`, as JSON text; with `masks` it is read immediately, otherwise when masks are first
+    compared or the table is first used. A field with the name of another canonical column (an annotation's own `width`) is kept
+    as `width_attribute`. Text instead of a number is an error; true and false are 1 and 0, but not allowed as ids.
 
     Raises
     ------
     FormatError
         the file is missing, not JSON, cut off, or a results file
     RowError, DuplicateIdError, UnknownIdError
-        rows that cannot be right, named by their ids
+        invalid rows; names their ids
 
     >>> truth = read_coco({
     ...     "images": [{"id": 7, "width": 640, "height": 480, "weather": "rain"}],
@@ -84,25 +83,25 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
 
 
 def coco_in_memory(source: Any) -> CocoTruth:
-    """Read a dict, or pycocotools' COCO object, as `read_coco` does, without checking it."""
+    """Read a dict, or a COCO object of pycocotools, like `read_coco`, without checking it."""
     return _of_json(getattr(source, "dataset", source), "ground truth")
 
 
-def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
-    """Read a file, or its unpacked bytes, as `read_coco` does, without checking it."""
-    read_at = read_since(path)  # before it is read, so that a later file never has this stamp
-    text = read_unpacked(path) if kept is None else kept
+def read_unchecked(path: Path, *, masks: bool, content: bytes | None = None) -> CocoTruth:
+    """Read a file, or its unpacked bytes, like `read_coco`, without checking it."""
+    read_at = read_since(path)  # from before reading, so that a later file never has this stamp
+    text = read_unpacked(path) if content is None else content
     if kind_at(path) != "file":  # a pipe is empty by now
-        kept = text
+        content = text
     scanned = scan_truth(text, masks=masks)
     if scanned is None:
         return _of_json(parse_json(path, text), str(path))
     rest, annotations, place = scanned
-    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
+    are_read = masks or "mask" in annotations.columns  # masks were read if boxes are computed from them
 
     def read_again() -> bytes:
-        if kept is not None:
-            return kept
+        if content is not None:
+            return content
         text = read_unpacked(path) if stamp(path) == read_at else None
         if text is None or stamp(path) != read_at:
             raise FormatError("the file has been changed or removed since it was read", "read it again", path=path)
@@ -114,7 +113,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
         if scanned is not None:
             return scanned, set()
-        from apframe.formats.coco.parsed_pieces import parsed_attributes  # of files that DuckDB does not read
+        from apframe.formats.coco.parsed_pieces import parsed_attributes  # only for files that DuckDB cannot read
         from apframe.formats.coco.pieces import PIECE, pieces_of_list
 
         listed = BytesIO(read_again()[place])
@@ -135,7 +134,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
 
 
 def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) -> CocoTruth:
-    """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
+    """Return ground truth from parsed JSON, with all its fields; annotations may have been read already."""
     tables, json_columns = tables_of_json(data, source, annotations)
     return CocoTruth(tables, json_columns, {name: value for name, value in data.items() if name not in GROUND_TRUTH})
 
@@ -143,7 +142,7 @@ def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) ->
 def tables_of_json(
     data: Any, source: str, annotations: pl.DataFrame | None
 ) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
-    """The tables, not checked yet, and which of their columns are JSON text."""
+    """Return the tables, unchecked, and the names of columns that are JSON text."""
     if isinstance(data, list):
         raise FormatError("holds a list, not an object with images and annotations", "is it a results file?", path=source)
     if not isinstance(data, dict):
@@ -154,8 +153,8 @@ def tables_of_json(
         )
     missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]
     if missing:
-        found = ", ".join(data) or "none"
-        raise FormatError(f"no list named {', '.join(missing)}", f"ground truth needs it; found: {found}", path=source)
+        names = ", ".join(data) or "none"
+        raise FormatError(f"no list named {', '.join(missing)}", f"ground truth needs it; found: {names}", path=source)
     frames, json_columns = {}, set()
     for table in GROUND_TRUTH:
         if table == "annotations" and annotations is not None:

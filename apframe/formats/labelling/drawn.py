@@ -1,4 +1,4 @@
-"""Objects of labelling tools that save a document for each image: boxes and polygons, collected as rows, as tables."""
+"""Objects of labelling tools with a document for each image: boxes and polygons, collected as rows, as tables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from apframe.wording import counted, reason
 if TYPE_CHECKING:
     import numpy as np
 
-_POINTS, _ENCODED, _PIXELS = "points_of_polygon", "mask_of_pixels", "number_of_pixels"  # no attributes are called so
-_LARGEST = 1 << 26  # bytes of a PNG that is packed once more
+_POINTS, _ENCODED, _PIXELS = "points_of_polygon", "mask_of_pixels", "number_of_pixels"  # unlike the names of attributes
+_LARGEST = 1 << 26  # bytes of a PNG that is compressed again
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
 _OBJECT: dict[str, Any] = {
     "image_id": pl.String,
@@ -46,9 +46,9 @@ _OBJECT: dict[str, Any] = {
 
 @dataclass
 class DrawnObjects:
-    """Everything read so far: rows of images and objects, and counts of objects left out by kind, and objects that are refused.
+    """Collector of rows of images and objects, counts of objects left out by kind, and rejected objects.
 
-    `table` is what the objects become: annotations or detections.
+    `table` is the table of the objects: annotations or detections.
     """
 
     table: str
@@ -59,14 +59,14 @@ class DrawnObjects:
     refused: dict[str, list[tuple[str, FormatError]]] = field(default_factory=dict)
 
     def add_image(self, image_id: str, file_name: str | None, width: Any, height: Any, **attributes: Any) -> None:
-        """An image; sizes that are no whole numbers are unknown."""
+        """Add an image; sizes that are not whole numbers are unknown."""
         sizes = (side if type(side) is int and 0 < side < 1 << 63 else None for side in (width, height))
         self.images.append(dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
         self.attributes["images"].append(attributes)
 
     @contextmanager
     def refusing(self, where: str, image_id: str, label: Any) -> Iterator[None]:
-        """Inside, an object that cannot be read is left out, and reported by `rows`; its label is a category all the same."""
+        """Within this context, leave out an object that cannot be read; `rows` reports it; its label remains a category."""
         try:
             yield
         except FormatError as error:
@@ -76,12 +76,12 @@ class DrawnObjects:
             self.refused.setdefault(error.problem.replace(where, "an object"), []).append((where, error))
 
     def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
-        """An object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.
+        """Add an object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.
 
         Raises
         ------
         FormatError
-            `where` it is, if it has no label, or its points are not numbers, or too few
+            the object has no label, or its points are not numbers, or too few; names `where` it is
         """
         if not isinstance(outline, list) or not all(_is_point(point) for point in outline):
             raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
@@ -97,21 +97,21 @@ class DrawnObjects:
     def add_picture(
         self, where: str, image_id: str, label: Any, text: Any, corner: Any, *, is_packed: bool = False, **attributes: Any
     ) -> None:
-        """An object of the image added last, by its pixels: those of a PNG in base64 that are not 0, or not transparent.
+        """Add an object to the last image by its pixels: those of a PNG in base64 that are not 0, or not transparent.
 
         Parameters
         ----------
         text
-            the PNG, packed by zlib if it `is_packed`; without any pixel of the object, it is counted as left out
+            the PNG, compressed by zlib if `is_packed`; a PNG without pixels of the object is counted as left out
         corner
-            where its first pixel is in the image: x and y, whose fractions are cut off
+            x and y of its first pixel in the image, whose fractions are cut off
 
         Raises
         ------
         FormatError
-            `where` it is, if it has no label, or no such picture, or that is not inside of the image
+            the object has no label, or no such picture, or the picture is not inside the image; names `where` it is
         ModuleNotFoundError
-            without Pillow
+            Pillow is not installed
         """
         import numpy as np
 
@@ -137,7 +137,7 @@ class DrawnObjects:
         counts, _ = count_pixels(strip[None])
         counts[0] += left * height
         rest = (width - left - wide) * height
-        if len(counts) % 2:  # it ends with pixels outside
+        if len(counts) % 2:  # the last pixels are outside
             counts[-1] += rest
         elif rest:
             counts = np.append(counts, rest)
@@ -153,7 +153,7 @@ class DrawnObjects:
         self.attributes["annotations"].append(attributes)
 
     def rows(self, path: Path) -> pl.DataFrame:
-        """The objects; the box of a polygon is the one around it. What was left out is warned of."""
+        """Return the objects, with the boxes around polygons; warn of objects that were left out."""
         warn_left_out(path, self.left_out)
         for problem, objects in self.refused.items():
             error, n = objects[0][1], len(objects)
@@ -171,12 +171,12 @@ class DrawnObjects:
         return frame.drop(own).hstack(self._attributes("annotations"))
 
     def _attributes(self, table: str) -> list[pl.Series]:
-        """The attributes of images or objects that any of them has; JSON text where they are of several types."""
+        """Return the attributes that any image or object has; as JSON text if they have several types."""
         frame, _ = frame_of_rows(table, self.attributes[table], attributes_only=True)
         return [values for values in frame if values.count()]
 
     def tables(self, path: Path, labels: list[str] | None = None) -> dict[str, pl.DataFrame]:
-        """The tables of a data set; `labels` are its categories, by default those that occur."""
+        """Return the tables of a data set; `labels` are its categories, by default those that occur."""
         annotations = self.rows(path)
         images = pl.DataFrame(self.images, _IMAGE).hstack(self._attributes("images"))
         names = None if labels is None else pl.Series("category_id", labels, pl.String)
@@ -185,7 +185,7 @@ class DrawnObjects:
 
 
 def _is_point(point: Any) -> bool:
-    """Whether it is a list of two numbers; whole ones that no float can hold are none."""
+    """Return True for a list of two numbers that fit into floats."""
     return (
         isinstance(point, list)
         and len(point) == 2
@@ -194,7 +194,7 @@ def _is_point(point: Any) -> bool:
 
 
 def _pixels(where: str, text: Any, is_packed: bool) -> np.ndarray:
-    """The pixels of a PNG in base64 that are not 0, or not transparent, as Booleans of shape (height, width)."""
+    """Return flags of shape (height, width) for the pixels of a PNG in base64 that are not 0, or not transparent."""
     import numpy as np
 
     pillow = import_optional("PIL.Image", "Pillow is needed to read masks of pixels", "pillow", "images")

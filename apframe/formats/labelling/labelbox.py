@@ -1,4 +1,4 @@
-"""Labelbox's exports: a line of JSON for each data row (or one list of an earlier export), with objects in pixels."""
+"""Labelbox exports: a line of JSON for each data row (or one list in earlier exports), with objects in pixels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SIDES = ("left", "top", "width", "height")
 
 
 class Labelbox(TruthOnly):
-    """The export of Labelbox: lines of `data_row`, `media_attributes` and `projects`; or the list of `Label`, `External ID`.
+    """The export of Labelbox: lines of `data_row`, `media_attributes` and `projects`; or a list of `Label`, `External ID`.
 
-    An image is called as its `external_id` without folders and ending where that tells all of them apart, else by the id of its
-    data row. Of several labels of an image the first counts, the others are left out. Bounding boxes are boxes, polygons masks;
-    masks of pixels, lines and points are left out, all with a `ShapesLeftOutWarning`. There are no results, as nothing has a
-    score.
+    The image id is `external_id` without folders and extension, if these are unique, or else the id of the data row. Of several
+    labels of an image, the first is used, and the others are left out. Bounding boxes become boxes, and polygons become masks;
+    masks of pixels, lines and points are left out, all with a `ShapesLeftOutWarning`. There are no results, as the
+    format has no scores.
 
     Source: the documentation of Labelbox, "Export specifications: image annotations", and its export of the first version.
     """
@@ -79,14 +79,14 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _names(row: dict[str, Any]) -> tuple[str, str | None]:
-    """The id of a data row, and the name of its file."""
+    """Return the id of a data row, and the name of its file."""
     data = _object(row.get("data_row"))
     name = data.get("external_id") or row.get("External ID")
     return str(data.get("id") or row.get("DataRow ID") or row.get("ID")), None if name is None else str(name)
 
 
 def _labels(path: Path, key: str, row: dict[str, Any]) -> Iterator[list[Any]]:
-    """The objects of each label of a row."""
+    """Yield the objects of each label of a row."""
 
     def inside(owner: Any, name: str, kind: type) -> Any:
         value = owner.get(name, kind()) if isinstance(owner, dict) else kind()
@@ -95,7 +95,7 @@ def _labels(path: Path, key: str, row: dict[str, Any]) -> Iterator[list[Any]]:
             raise FormatError(f"{name} of data row {key} is not {what}", "correct it", path=path)
         return value
 
-    if row.get("Label"):  # which may be "Skip"
+    if row.get("Label"):  # may be "Skip"
         yield inside(row["Label"], "objects", list)
     for project in inside(row, "projects", dict).values():
         for label in inside(project, "labels", list):

@@ -1,4 +1,4 @@
-"""labelme's JSON: a file for each image with its shapes in pixels."""
+"""labelme JSON: a file for each image with its shapes in pixels."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ATTRIBUTES = ("group_id", "score", "difficult")
 
 
 class Labelme(ReadOnly):
-    """The files that labelme, and tools that write the same, save beside the images: `shapes` with `label` and `points`.
+    """The files that labelme, and tools with the same format, save beside the images: `shapes` with `label` and `points`.
 
-    An image is called as its JSON file without the ending, its file as `imagePath` without folders. Rectangles are boxes,
-    polygons (and rotated rectangles) masks, with the box around them; shapes of the type `mask` are masks too, which need
-    Pillow. `group_id`, `difficult` and `score` are kept; results have scores. Circles, lines, points and masks without any
-    pixel are left out, with a `ShapesLeftOutWarning`.
+    The image id is the name of its JSON file without the extension, `file_name` is `imagePath` without folders. Rectangles
+    become boxes, and polygons (and rotated rectangles) masks, with the box around them; shapes of the type `mask` become masks
+    too, which requires Pillow. `group_id`, `difficult` and `score` are kept; results have scores. Circles, lines, points and
+    masks without pixels are left out, with a `ShapesLeftOutWarning`.
 
     Source: the files of labelme 5 and of X-AnyLabeling; `shapes_to_label` of labelme for masks.
     """
@@ -40,13 +40,13 @@ class Labelme(ReadOnly):
     dataset_looks = results_looks = looks(
         Look("folder", endings=(".json",), begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
         Look("file", begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
-        # the image itself may stand before the shapes, which are then beyond what is looked at
+        # the image data may come before the shapes, which are then beyond the head of the file
         Look("folder", endings=(".json",), begins="{", keys=("imageData",), no_keys=("shapes", "images")),
         Look("file", begins="{", keys=("imageData",), no_keys=("shapes", "images")),
     )
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Results have a score in any of the files."""
+        """Require a score in any of the files for results."""
         files = [seen] if seen.kind == "file" else seen.children("*.json")
         return role == "dataset" or any(_SCORE.search(file.head) or _SCORE.search(file.tail) for file in files)
 

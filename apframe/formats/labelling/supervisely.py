@@ -1,4 +1,4 @@
-"""Supervisely's projects: meta.json, and folders of data sets with a JSON file for each image in `ann`."""
+"""Supervisely projects: meta.json, and folders of data sets with a JSON file for each image in `ann`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from apframe.wording import did_you_mean
 
 _META, _ANN = "meta.json", "ann"
 _SCORES = ("confidence", "score")
-_TAKEN = {column.name for columns in TABLES.values() for column in columns}
+_RESERVED = {column.name for columns in TABLES.values() for column in columns}
 
 
 class Supervisely(ReadOnly):
     """The folder of a project, or of a data set in it: `ann/NAME.json` with objects in pixels, `meta.json` with classes.
 
-    An image is called as its file without the ending. Tags of images and objects become columns: their value, or true. Without
-    `split`, the images of all data sets of the project are read. Results have a tag `confidence` or `score` on their objects.
-    Rectangles are boxes, polygons masks without their holes; bitmaps are masks too, which need Pillow. Lines, points and
-    bitmaps without any pixel are left out, with a `ShapesLeftOutWarning`.
+    The image id is the file name without its extension. Tags of images and objects become columns with their value, or true.
+    Without `split`, the images of all data sets of the project are read. Objects of results have a tag `confidence` or `score`.
+    Rectangles become boxes, polygons masks without holes; bitmaps become masks too, which requires Pillow. Lines, points and
+    bitmaps without pixels are left out, with a `ShapesLeftOutWarning`.
 
     Source: the documentation of Supervisely, "Supervisely JSON format"; `Bitmap.base64_2_data` of its SDK.
     """
@@ -44,9 +44,9 @@ class Supervisely(ReadOnly):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The first file in a folder `ann`, here or in folders, has objects and a size; any of results has tagged scores."""
-        found = (each.child(_ANN) for each in ([seen] if f"{_ANN}/" in seen.names else seen.folders))
-        folders = [folder for folder in found if folder is not None]
+        """Require objects and a size in the first file of a folder `ann`, here or in subfolders; in results, a tagged score."""
+        children = (each.child(_ANN) for each in ([seen] if f"{_ANN}/" in seen.names else seen.folders))
+        folders = [folder for folder in children if folder is not None]
         first = next((file for folder in folders[:1] for file in folder.children("*.json")), None)
         if first is None or not all(map(first.has_key, ("objects", "size"))):
             return False
@@ -59,19 +59,19 @@ class Supervisely(ReadOnly):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        found = _read(path, None, "detections").rows(path)
-        scores = [name for name in _SCORES if name in found.columns]
-        return found.rename({scores[0]: "score"}) if scores else found
+        detections = _read(path, None, "detections").rows(path)
+        scores = [name for name in _SCORES if name in detections.columns]
+        return detections.rename({scores[0]: "score"}) if scores else detections
 
 
 def _parts(path: Path) -> dict[str, list[Path]]:
-    """The files of each data set, by the names of their folders."""
+    """Return the files of each data set, by the names of their folders."""
     folders = [path] if is_folder(path / _ANN) else [folder for folder in folders_in(path) if is_folder(folder / _ANN)]
     return {folder.name: files_in(folder / _ANN, ".json") for folder in folders}
 
 
 def _classes(path: Path) -> list[str] | None:
-    """The classes of the project, None where there is no meta.json."""
+    """Return the classes of the project; None without a meta.json."""
     file = next((each for each in (path / _META, path.parent / _META) if is_file(each)), None)
     if file is None:
         return None
@@ -114,8 +114,8 @@ def _read(path: Path, split: str | None, table: str) -> DrawnObjects:
 
 
 def _tags(data: dict[str, Any]) -> dict[str, Any]:
-    """The tags of an image or an object: what they are worth, or true; scores keep their names."""
+    """Return the tags of an image or an object: their values, or true; scores keep their names."""
     tags = data["tags"] if isinstance(data.get("tags"), list) else []
     tags = [tag for tag in tags if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
     named = {tag["name"]: True if tag.get("value") is None else tag["value"] for tag in tags}
-    return {f"{name}_attribute" if name in _TAKEN - {*_SCORES} else name: value for name, value in named.items()}
+    return {f"{name}_attribute" if name in _RESERVED - {*_SCORES} else name: value for name, value in named.items()}

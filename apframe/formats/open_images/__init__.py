@@ -1,1 +1,1 @@
-"""Open Images' CSV."""
+"""Open Images CSV."""

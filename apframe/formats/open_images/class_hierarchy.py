@@ -1,4 +1,4 @@
-"""Open Images' hierarchy of classes: a tree in JSON, in which a class may stand in several places."""
+"""The class hierarchy of Open Images: a tree in JSON, in which a class may occur several times."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 
-_ROOT = "/m/0bl9f"  # "Entity", which is no class
+_ROOT = "/m/0bl9f"  # "Entity", which is not a class
 
 
-def read_hierarchy(path: Path, known: Collection[str] | None) -> pl.DataFrame:
-    """`category_id` and its `parent_ids`, the class right above it; null for those right below the root, which is no class.
+def read_hierarchy(path: Path, classes: Collection[str] | None) -> pl.DataFrame:
+    """Read `category_id` and `parent_ids`, its direct parent; null for classes below the root, which is not a class.
 
-    Only `Subcategory` makes a class one of another; `Part` is left alone, with what is below it. A class that is not among the
-    `known` is passed over: what is below it is right below what is above it. Source: Open Images,
+    Only `Subcategory` defines children; `Part` is skipped, with everything below it. A class that is not in `classes` is
+    skipped: its children become children of its parent. Source: Open Images,
     `oid_hierarchical_labels_expansion.py`.
 
     Raises
     ------
     FormatError
-        a file that is missing, no JSON, or in which something is no class
+        the file does not exist, is not JSON, or has an entry that is not a class
     """
     root = read_json(path)
     edges: list[tuple[str, str | None]] = []
@@ -37,7 +37,7 @@ def read_hierarchy(path: Path, known: Collection[str] | None) -> pl.DataFrame:
         if not isinstance(below, list):
             raise FormatError(f"each class needs a LabelName, and may have a list Subcategory, not {str(node)[:40]}", path=path)
         label = above
-        if node is not root and (known is None or node["LabelName"] in known):
+        if node is not root and (classes is None or node["LabelName"] in classes):
             label = node["LabelName"]
             edges.append((label, above))
         waiting += [(child, label) for child in reversed(below)]
@@ -45,12 +45,12 @@ def read_hierarchy(path: Path, known: Collection[str] | None) -> pl.DataFrame:
 
 
 def write_hierarchy(categories: pl.DataFrame, path: Path) -> None:
-    """Write the classes below those that are their `parent_ids`, below a root.
+    """Write the classes below their `parent_ids`, and all below a root.
 
     Raises
     ------
     FormatError
-        a class is above itself
+        a class is its own ancestor
     """
     ids = categories.select(pl.col("category_id").cast(pl.String), pl.col("parent_ids").cast(pl.List(pl.String)))
     below: dict[str, list[str]] = {}
@@ -71,6 +71,6 @@ def write_hierarchy(categories: pl.DataFrame, path: Path) -> None:
     highest = ids.filter(pl.col("parent_ids").list.len() == 0)["category_id"]
     tree = {"LabelName": _ROOT, "Subcategory": [node(label, ()) for label in highest]}
     for label in ids["category_id"]:
-        if label not in reached:  # nothing is above a cycle
+        if label not in reached:  # only classes in a cycle are never reached
             node(label, ())
     write_text(path, json.dumps(tree, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""The CSV files of Open Images, each on its own: which one a file is, and its rows."""
+"""The CSV files of Open Images: detection of the kind of a file, and reading of its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apframe.tables.schemas import TABLES
 from apframe.wording import listed, spelled
 
 EDGES = {"XMin": "image_width", "XMax": "image_width", "YMin": "image_height", "YMax": "image_height"}
-"""The edges of a box, and what they are fractions of."""
+"""The edges of a box, and the sides that they are fractions of."""
 FLAGS = {
     "IsOccluded": "is_occluded", "IsTruncated": "is_truncated", "IsGroupOf": "is_crowd", "IsDepiction": "is_depiction",
     "IsInside": "is_inside",
@@ -29,10 +29,10 @@ BOXES = {
     "ImageID": "image_id", "Source": "source", "LabelName": "category_id", "Confidence": "confidence",
     **{edge: edge for edge in EDGES}, **FLAGS,
 }  # fmt: skip
-"""The columns of a file of boxes in the order of the published ones, and as what they are read; others are attributes."""
+"""The columns of a file of boxes in the published order, and the columns that they are read as; others are attributes."""
 _SCORES = ("Score", "Conf")
 _PREDICTIONS = "PredictionString"
-_PREDICTION = ("LabelName", "Score", "XMin", "YMin", "XMax", "YMax")  # of which such a string has any number
+_PREDICTION = ("LabelName", "Score", "XMin", "YMin", "XMax", "YMax")  # fields of each box in such a string
 _WORDS = {
     "boxes": "boxes", "labels": "labels of images", "images": "images", "classes": "descriptions of classes",
     "hierarchy": "hierarchies",
@@ -40,7 +40,7 @@ _WORDS = {
 
 
 def kind_of(seen: PathContents) -> str | None:
-    """Return the kind of a file by its name or first line: boxes, labels, images, classes, hierarchy, results or none.
+    """Return the kind of a file by its name or first line: boxes, labels, images, classes, hierarchy, results or None.
 
     >>> kind_of(PathContents(Path("a.csv"), "file", b"ImageID,Rotation"))
     'images'
@@ -68,7 +68,7 @@ def kind_of(seen: PathContents) -> str | None:
 
 
 def find_files(folder: Path, split: str | None) -> dict[str, Path]:
-    """The file of each kind in a folder: that with `split` in its name; one with `boxable` in it before others.
+    """Return the file of each kind in a folder: with `split` in its name, and preferably with `boxable` in it.
 
     Raises
     ------
@@ -82,8 +82,8 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
         if kind in _WORDS and is_of_split:
             by_kind.setdefault(kind, []).append(file)
     files = {}
-    for kind, found in by_kind.items():
-        likely = [file for file in found if "boxable" in file.name] or found
+    for kind, candidates in by_kind.items():
+        likely = [file for file in candidates if "boxable" in file.name] or candidates
         if len(likely) > 1:
             names = ", ".join(file.name for file in likely)
             remedy = f"choose one with {spelled('split', '')} (part of its name), or remove the others"
@@ -96,14 +96,14 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
 
 
 def read_boxes(path: Path) -> tuple[pl.DataFrame, pl.Series]:
-    """Boxes: `file` (0), `line`, and `BOXES` as far as they are there, with attributes; edges as fractions.
+    """Read boxes: `file` (0), `line`, the existing columns of `BOXES`, and attributes; edges are fractions.
 
-    And the ids of images in lines without a class and a box: images without objects.
+    Also return the ids of images in lines without a class and a box: images without objects.
 
     Raises
     ------
     FormatError
-        columns, ids or numbers that are missing or cannot be right, by line
+        missing or invalid columns, ids or numbers; names the lines
     """
     table, lines = _read_table(path)
     is_alone = _without_boxes(table)
@@ -115,11 +115,11 @@ def read_boxes(path: Path) -> tuple[pl.DataFrame, pl.Series]:
 def read_scored_boxes(path: Path) -> pl.DataFrame:
     """Read results: one row with a `score` per box in a prediction string. Lines without a box are left out."""
     table, lines = _read_table(path)
-    called = {name.lower(): name for name in table.columns}
-    if _PREDICTIONS.lower() in called:
-        table, lines = _split_predictions(path, table, lines, called[_PREDICTIONS.lower()])
+    names = {name.lower(): name for name in table.columns}
+    if _PREDICTIONS.lower() in names:
+        table, lines = _split_predictions(path, table, lines, names[_PREDICTIONS.lower()])
     else:
-        score = next((called[name.lower()] for name in _SCORES if name.lower() in called), None)
+        score = next((names[name.lower()] for name in _SCORES if name.lower() in names), None)
         table = table if score is None else table.rename({score: "Score"})
         is_alone = _without_boxes(table)
         table, lines = table.filter(~is_alone), lines.filter(~is_alone)
@@ -128,16 +128,16 @@ def read_scored_boxes(path: Path) -> pl.DataFrame:
 
 
 def _without_boxes(table: pl.DataFrame) -> pl.Series:
-    """Flags of the lines that name an image, but no class and no box."""
-    wanted = {name.lower() for name in ("LabelName", *EDGES)}
-    names = [name for name in table.columns if name.lower() in wanted]
-    if len(names) < len(wanted):
+    """Flag the lines that name an image, but no class and no box."""
+    required = {name.lower() for name in ("LabelName", *EDGES)}
+    names = [name for name in table.columns if name.lower() in required]
+    if len(names) < len(required):
         return pl.repeat(False, table.height, eager=True)
     return table.select(pl.all_horizontal(pl.col(names).is_null())).to_series()
 
 
 def read_labels(path: Path) -> pl.DataFrame:
-    """Labels of images: `file`, `line`, `image_id`, `category_id`, and `confidence`, which is 1 or 0."""
+    """Read labels of images: `file`, `line`, `image_id`, `category_id`, and `confidence`, which is 1 or 0."""
     layout = {name: BOXES[name] for name in ("ImageID", "LabelName", "Confidence")}
     labels = _checked("", path, *_read_table(path), layout, needed=layout)
     unsure = ~labels["confidence"].is_in([0.0, 1.0]).fill_null(False)
@@ -147,14 +147,14 @@ def read_labels(path: Path) -> pl.DataFrame:
 
 
 def read_images(path: Path) -> pl.DataFrame:
-    """Images: `file`, `line`, `image_id` and attributes."""
+    """Read images: `file`, `line`, `image_id` and attributes."""
     images = _checked("", path, *_read_table(path), {"ImageID": "image_id"}, needed=["ImageID"])
     refuse_lines([path], images, ~images["image_id"].is_first_distinct(), "an image is listed twice", "remove these lines")
     return images
 
 
 def read_classes(path: Path) -> pl.DataFrame:
-    """Classes: `category_id` and `name`; the first line may be LabelName, DisplayName."""
+    """Read classes: `category_id` and `name`; the first line may be LabelName, DisplayName."""
     table, lines = _read_rows(path)
     if table.width != 2:
         raise FormatError(f"not two columns, LabelName and DisplayName, but {table.width}", path=path)
@@ -166,7 +166,7 @@ def read_classes(path: Path) -> pl.DataFrame:
 
 
 def _read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows below the first line, which has the names of the columns; see `_read_rows`."""
+    """Read the rows after the first line, which has the names of the columns; see `_read_rows`."""
     rows, lines = _read_rows(path)
     names = pl.Series([(name or "").strip() for name in rows.row(0)])
     doubled = names.filter(names.is_duplicated()).unique().to_list()
@@ -176,7 +176,7 @@ def _read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _read_rows(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The lines of a CSV that are not blank, and where they are: `file` (0) and `line`."""
+    """Read the lines of a CSV that are not blank, and their places: `file` (0) and `line`."""
     try:
         rows = read_csv(path, has_header=False)
     except FormatError:
@@ -192,17 +192,17 @@ def _read_rows(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _refuse_ragged(path: Path) -> None:
-    """An error that names the lines with more or fewer fields than the first, which the parser does not say."""
+    """Raise an error that names the lines with more or fewer fields than the first, unlike the parser's error."""
     texts = pl.Series(read_text(path).split("\n")).str.strip_chars_end("\r")
     if (texts.str.count_matches('"') % 2 == 1).any():
-        return  # a field goes on in the next line
+        return  # a field continues in the next line
     n_fields = texts.str.replace_all('"[^"]*"', "").str.count_matches(",") + 1
     lines = pl.DataFrame({"line": range(1, len(texts) + 1)}).with_columns(file=0)
     refuse_lines([path], lines, (n_fields != n_fields[0]) & (texts != ""), f"not {n_fields[0]} fields, as in line 1,")
 
 
 def _split_predictions(path: Path, table: pl.DataFrame, lines: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A row for each box of the prediction strings, and the line that it is in."""
+    """Return a row for each box of the prediction strings, and its line."""
     fields = table[name].fill_null("").str.extract_all(r"\S+")
     wrong = fields.list.len() % len(_PREDICTION) != 0
     refuse_lines([path], lines, wrong, f"{name} is not a sequence of {' '.join(_PREDICTION)}")
@@ -215,18 +215,18 @@ def _split_predictions(path: Path, table: pl.DataFrame, lines: pl.DataFrame, nam
 def _checked(
     rows_of: str, path: Path, table: pl.DataFrame, places: pl.DataFrame, layout: Mapping[str, str], needed: Iterable[str]
 ) -> pl.DataFrame:
-    """A table with the columns of the layout under the names there, and attributes, after `file` and `line`.
+    """Return a table with the columns of the layout under its names, and attributes, after `file` and `line`.
 
-    Lines that cannot be right are refused as `rows_of` a table; without one, they are an error.
+    Invalid lines are rejected as rows of the table `rows_of`; if it is empty, they are an error.
     """
     lines = Lines(rows_of, [path], places)
-    called = {name: column for name in table.columns for column in layout if name.lower() == column.lower()}
-    missing = [column for column in needed if column not in called.values()]
+    layout_names = {name: column for name in table.columns for column in layout if name.lower() == column.lower()}
+    missing = [column for column in needed if column not in layout_names.values()]
     if missing:
         raise FormatError(f"no column {' and '.join(missing)}", f"there are {', '.join(table.columns)}", path=path)
     columns = places.get_columns()
     for name, values in zip(table.columns, table, strict=True):
-        column = called.get(name)
+        column = layout_names.get(name)
         if column is None:
             columns.append(_attribute(values))
             continue
@@ -247,7 +247,7 @@ def _checked(
 
 
 def _numbers(lines: Lines, texts: pl.Series, column: str) -> pl.Series:
-    """Finite numbers, or flags, which are null where they are -1; only these and Confidence may be missing."""
+    """Return finite numbers, or flags, with null for -1; only flags and Confidence may be missing."""
     numbers = lines.numbers(texts.to_frame(column), required=column not in ("Confidence", *FLAGS))[column]
     if column not in FLAGS:
         return numbers
@@ -256,9 +256,9 @@ def _numbers(lines: Lines, texts: pl.Series, column: str) -> pl.Series:
 
 
 def _attribute(values: pl.Series) -> pl.Series:
-    """A column that the format does not know: numbers where all are, under a name in lower case that no known column has."""
+    """Return a further column: numbers if all values are, under a lower-case name that no canonical column has."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", values.name.strip()).lower()
-    taken = {column.name for columns in TABLES.values() for column in columns} | {"file", "line", *BOXES.values()}
+    reserved = {column.name for columns in TABLES.values() for column in columns} | {"file", "line", *BOXES.values()}
     numbers = values.cast(pl.Float64, strict=False)
     is_numeric = numbers.null_count() == values.null_count()
-    return (numbers if is_numeric else values).alias(f"{name}_attribute" if name in taken else name)
+    return (numbers if is_numeric else values).alias(f"{name}_attribute" if name in reserved else name)

@@ -1,4 +1,4 @@
-"""Open Images: boxes as CSV, beside it descriptions of the classes, their hierarchy, and labels verified per image."""
+"""Open Images: boxes as CSV, with descriptions of the classes, their hierarchy, and labels verified per image."""
 
 from __future__ import annotations
 
@@ -53,25 +53,25 @@ _CSV = (".csv", ".csv.gz")
 
 
 class OpenImages(Format):
-    """The CSV files of Open Images: that of the boxes alone, or a folder with further files beside it.
+    """The CSV files of Open Images: the file of boxes alone, or a folder with further files.
 
-    In a folder are found: the boxes (columns ImageID, LabelName, XMin, XMax, YMin, YMax); labels of images (ImageID, LabelName,
-    Confidence: 1 where the class was verified to be there, 0 where not; no file with `machine` in its name); images (ImageID
+    A folder may have: boxes (columns ImageID, LabelName, XMin, XMax, YMin, YMax); labels of images (ImageID, LabelName,
+    Confidence: 1 if the class was verified to be present, 0 if absent; no file with `machine` in its name); images (ImageID
     without LabelName); classes (a name such as `class-descriptions-boxable.csv`; LabelName, DisplayName); and their hierarchy
-    (`*hierarchy*.json`). Where there are several of a kind, `split` is a part of the name of the one, such as `validation`.
-    Labels of classes that are not described are dropped, with an `UnknownCategoryWarning`; such boxes are an error.
+    (`*hierarchy*.json`). If there are several of a kind, `split` is a part of the name to choose, such as `validation`. Labels
+    of classes without a description are dropped, with an `UnknownCategoryWarning`; such boxes are an error.
 
-    `category_id` is the LabelName, such as /m/01g317, and `name` its description. IsGroupOf is `is_crowd`, further columns are
-    attributes; flags are null where they are -1. A line with an image alone is one without objects. A hierarchy makes
-    `parent_ids`: its root is no class, parts of things are left alone, and what no description names is passed over. The
-    protocol `OPEN_IMAGES` needs it.
+    `category_id` is the LabelName, such as /m/01g317, and `name` its description. IsGroupOf is `is_crowd`, and further columns
+    are attributes; flags of -1 become null. A line with only an image means an image without objects. A hierarchy defines
+    `parent_ids`: its root is not a class, parts of things are skipped, and so are classes without a description. The protocol
+    `OPEN_IMAGES` requires a hierarchy.
 
-    Sizes of the images come from `image_sizes`, else from `image_sizes.csv` beside the boxes; all images need one then. If
-    there is neither, images are 1 x 1 and a `UnitWarning` says so. Numbers come back to 1e-9 of the image's size, as they are
-    divided and multiplied by it; `parent_ids` come back in any order.
+    Sizes of the images come from `image_sizes`, or else from `image_sizes.csv` beside the boxes, and every image requires one.
+    Without either, images are 1 x 1 and a `UnitWarning` says so. Numbers survive a round trip to 1e-9 of the image's size, as
+    they are divided and multiplied by it; the order of `parent_ids` may change.
 
-    Results are a CSV with a Score (or Conf), or that of the challenge: ImageId and PredictionString (label, score, left, top,
-    right, bottom, over and over).
+    Results are a CSV with a Score (or Conf), or the CSV of the challenge: ImageId and PredictionString (repeated label, score,
+    left, top, right, bottom).
 
     Source: Open Images V7, Data formats; TensorFlow Object Detection API, challenge_evaluation; Kaggle, the challenge of 2019.
     """
@@ -94,7 +94,7 @@ class OpenImages(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """A CSV with the columns of boxes, with a score or predictions in results only; or a folder with one."""
+        """Require a CSV with the columns of boxes, with a score or predictions in results only; or a folder with one."""
         files = [seen] if seen.kind == "file" else seen.children("*.csv", "*.csv.gz")
         return any(kind_of(file) == ("boxes" if role == "dataset" else "results") for file in files)
 
@@ -121,9 +121,9 @@ class OpenImages(Format):
         """Write a data set: see `Format.write`. It writes a folder; hierarchy and labels only if there are any."""
         images, categories = dataset.images, dataset.categories
         boxes = _with_fractions("annotations", dataset.annotations, dataset)
-        held = [name for name in BOXES.values() if name not in _DTYPES or boxes.schema.get(name) == _DTYPES[name]]
-        flags = (pl.col(name).cast(pl.Int64).fill_null(-1) for name in FLAGS.values() if name in held)
-        rows = boxes.with_columns(flags).select(pl.col(name).alias(column) for column, name in BOXES.items() if name in held)
+        columns = [name for name in BOXES.values() if name not in _DTYPES or boxes.schema.get(name) == _DTYPES[name]]
+        flags = (pl.col(name).cast(pl.Int64).fill_null(-1) for name in FLAGS.values() if name in columns)
+        rows = boxes.with_columns(flags).select(pl.col(name).alias(column) for column, name in BOXES.items() if name in columns)
         path.mkdir(parents=True)
         if "parent_ids" in categories.columns and categories["parent_ids"].list.len().sum():
             write_hierarchy(categories, path / _WRITTEN["hierarchy"])
@@ -139,30 +139,30 @@ class OpenImages(Format):
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write detections: see `Format.write_results`."""
         assert dataset is not None  # as boxes are fractions
-        found = _with_fractions("detections", detections, dataset)
+        fractions = _with_fractions("detections", detections, dataset)
         columns = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
-        rows = found.select(pl.col(name).alias(column) for column, name in columns.items())
+        rows = fractions.select(pl.col(name).alias(column) for column, name in columns.items())
         write_text(path, rows.write_csv())
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
         if table == "images":
             return []
-        found = []
+        further = []
         if table != "annotations" and frame["category_id"].dtype != pl.String:
-            found.append(("category_id", frame["category_id"].is_not_null(), "becomes a text"))
+            further.append(("category_id", frame["category_id"].is_not_null(), "becomes a text"))
         if table == "categories":
-            found.append(("name", frame["name"].is_null(), "becomes the category_id"))
+            further.append(("name", frame["name"].is_null(), "becomes the category_id"))
         if table == "annotations":
             wrong = (name for name, dtype in _DTYPES.items() if frame.schema.get(name, dtype) != dtype)
-            found += [(name, frame[name].is_not_null(), f"left out: no {_DTYPES[name]}") for name in wrong]
-        return found
+            further += [(name, frame[name].is_not_null(), f"left out: no {_DTYPES[name]}") for name in wrong]
+        return further
 
 
 def _images(
     listed: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFrame | None, without_objects: pl.Series
 ) -> pl.DataFrame:
-    """The images that are listed, and others that boxes or labels name; lists of verified classes where there are labels."""
+    """Return the listed images, and others that boxes or labels name; with lists of verified classes if there are labels."""
     named = [frame.select("image_id") for frame in (boxes, without_objects.to_frame(), labels) if frame is not None]
     images = pl.concat(named).drop_nulls().unique(maintain_order=True)
     if listed is not None:
@@ -178,7 +178,7 @@ def _images(
 
 
 def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFrame | None) -> pl.DataFrame:
-    """The labels, without those of classes that are not described; one warning tells of these."""
+    """Return the labels without those of classes without a description, and warn of these."""
     if classes is None:
         return labels
     is_described = labels["category_id"].is_in(classes["category_id"].implode())
@@ -189,15 +189,15 @@ def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFr
             f"{files['labels']}: dropped {dropped} of classes that are not in {files['classes'].name}: {which}",
             UnknownCategoryWarning,
         )
-    return labels.with_columns(pl.when(is_described).then("category_id"))  # the image is labelled all the same
+    return labels.with_columns(pl.when(is_described).then("category_id"))  # the image still counts as labelled
 
 
 def _categories(
     files: dict[str, Path], classes: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """The classes that are described, else all that are named anywhere."""
-    known = None if classes is None else set(classes["category_id"])
-    edges = read_hierarchy(files["hierarchy"], known) if "hierarchy" in files else None
+    """Return the classes with a description, or without descriptions, all classes that occur."""
+    described = None if classes is None else set(classes["category_id"])
+    edges = read_hierarchy(files["hierarchy"], described) if "hierarchy" in files else None
     if classes is None:
         named = [frame["category_id"] for frame in (boxes, labels, edges) if frame is not None]
         classes = pl.concat(named).drop_nulls().unique().sort().to_frame().with_columns(name="category_id")
@@ -213,14 +213,14 @@ def _categories(
 
 
 def _in_pixels(boxes: pl.DataFrame) -> pl.DataFrame:
-    """Boxes and attributes, of edges as fractions and the sizes of images."""
+    """Convert edges as fractions, with the sizes of images, to boxes in pixels; attributes stay."""
     left, right, top, bottom = (pl.col(edge) * pl.col(side).cast(pl.Float64) for edge, side in EDGES.items())
     sides = {"x": left, "y": top, "width": right - left, "height": bottom - top}
     return boxes.with_columns(**sides).drop("file", "line", *EDGES, *SIZE)
 
 
 def _with_fractions(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """The rows with edges as fractions."""
+    """Add edges as fractions to the rows."""
     sized = with_sizes_to_write(table, frame, dataset)
     x, y, wide, high = map(pl.col, BOX)
     edges = zip(EDGES.items(), (x, x + wide, y, y + high), strict=True)
@@ -230,7 +230,7 @@ def _with_fractions(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.Dat
 
 
 def _labels(images: pl.DataFrame, name: str) -> pl.DataFrame:
-    """A row for each class that was verified, of one of the lists of images."""
+    """Return a row for each verified class in a list column of images."""
     labels = images.select(
         ImageID="image_id", LabelName=pl.col(name).cast(pl.List(pl.String)), Confidence=pl.lit(_VERIFIED[name])
     )

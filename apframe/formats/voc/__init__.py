@@ -1,1 +1,1 @@
-"""PASCAL VOC's XML and lists."""
+"""PASCAL VOC: XML files and image sets."""

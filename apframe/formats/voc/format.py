@@ -40,16 +40,16 @@ _ROOT = re.compile(rb"<annotation[\s/>]")
 
 
 class Voc(Format):
-    """PASCAL VOC's annotations, `Annotations/NAME.xml`, of all images or of those that `ImageSets/Main/SET.txt` names.
+    """Annotations of PASCAL VOC, `Annotations/NAME.xml`, of all images or of those in `ImageSets/Main/SET.txt`.
 
-    An image is called as its XML file without the ending, a class as it stands there. Boxes are as in the files: VOC counts
-    pixels from 1, and xmax is the last pixel inside, which the protocols VOC2007 and VOC2012 heed. `difficult` is `ignore`;
-    `pose`, `truncated`, `occluded`, and of images `folder` and `segmented`, are attributes where a file has them. Parts of
-    objects, with boxes of their own, are passed over. So are the labels 1, 0 and -1 in an image set of one class: all its
-    images are taken.
+    The image id is the name of its XML file without the extension; class names are used unchanged. Boxes are as in the files:
+    VOC counts pixels from 1, and xmax is the last pixel inside, which the protocols VOC2007 and VOC2012 take into account.
+    `difficult` is `ignore`; `pose`, `truncated`, `occluded`, and for images `folder` and `segmented`, are attributes if a file
+    has them. Parts of objects, with boxes of their own, are skipped. The labels 1, 0 and -1 in an image set of one class are
+    ignored: all its images are used.
 
-    Results are files such as `comp4_det_test_CLASS.txt`, of any competition and any set without _ in its name; where no file is
-    called so, each is called as its class.
+    Results are files such as `comp4_det_test_CLASS.txt`, of any competition and any set without _ in its name; if no file has
+    such a name, the names are those of the classes.
 
     Source: Everingham and Winn, The PASCAL Visual Object Classes Challenge 2012 Development Kit.
     """
@@ -69,7 +69,7 @@ class Voc(Format):
     }
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """XML files in Annotations; others, the first with the root `annotation`; or a text file where image sets are."""
+        """Require XML files in Annotations, or others, the first with the root `annotation`; or a text file of an image set."""
         if role == "results":
             return True
         if seen.kind == "file":
@@ -82,7 +82,7 @@ class Voc(Format):
         """Read the tables of a data set: see `Format.read_tables`.
 
         `split` names the image set; it is required if several cover all classes.
-        Images are in the order of the image set, otherwise of their names.
+        Images are in the order of the image set, or else of their names.
         """
         folder, image_set = _parts(path, split)
         there = files_in(folder, ".xml")
@@ -139,8 +139,8 @@ class Voc(Format):
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
-        held = frame.select(name for name in frame.columns if name in self.holds[table])
-        return (rounded_sizes(frame) if table in ("annotations", "detections") else []) + changed_values(held)
+        supported = frame.select(name for name in frame.columns if name in self.holds[table])
+        return (rounded_sizes(frame) if table in ("annotations", "detections") else []) + changed_values(supported)
 
 
 def _annotations_of(image_set: Path) -> Path:
@@ -148,7 +148,7 @@ def _annotations_of(image_set: Path) -> Path:
 
 
 def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
-    """The folder of XML files, and the image set that says which of them; None: all."""
+    """Return the folder of XML files, and the image set that selects some of them; None means all."""
     if not is_folder(path):
         if path.suffix.lower() != ".txt":
             raise FormatError("the name of an image set ends in .txt", "give one, or a folder of XML files", path=path)
@@ -175,7 +175,7 @@ def _is_of_one_class(image_set: Path) -> bool:
 
 
 def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path]:
-    """The XML files of the images that an image set names."""
+    """Return the XML files of the images that an image set names."""
     lines = read_lines([image_set])
     if lines.is_empty():
         raise FormatError("the image set is empty", path=image_set)
@@ -185,7 +185,7 @@ def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path
     lines = Lines("", [image_set], lines).take(("image_id", "label"), ("label",), optional=1)
     names = lines["image_id"]
     refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named twice")
-    known = names.is_in(list(there))
-    missing = f"{folder} has no XML file of {listed(names.filter(~known).to_list())},"
-    refuse_lines([image_set], lines, ~known, missing, "add the files, or remove these lines")
+    has_file = names.is_in(list(there))
+    missing = f"{folder} has no XML file of {listed(names.filter(~has_file).to_list())},"
+    refuse_lines([image_set], lines, ~has_file, missing, "add the files, or remove these lines")
     return [there[name] for name in names]

@@ -1,4 +1,4 @@
-"""VOC's annotations in XML, read and written as whole columns."""
+"""Annotations of VOC in XML, read and written as whole columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apframe.formats.xml_text import escaped, refuse_illegal
 from apframe.tables.schemas import SIZE
 from apframe.wording import listed
 
-# the elements of an annotation and of its objects, and the columns that they are
+# the elements of an annotation and of its objects, and their columns
 IMAGE = {
     "folder": "folder",
     "filename": "file_name",
@@ -43,9 +43,9 @@ _NO_BOX = ElementTree.Element("bndbox")
 
 
 def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Images and objects: `file` (its place in `paths`), the columns of their elements; of objects `object` and the edges too.
+    """Read images and objects: `file` (position in `paths`) and their elements; objects also have `object` and edges.
 
-    Attributes that no file says are left out.
+    Attributes that no file has are left out.
     """
     images: list[tuple[Any, ...]] = []
     objects: list[tuple[Any, ...]] = []
@@ -59,15 +59,15 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
             corners = _NO_BOX if box is None else box
             objects.append((place, number, *map(element.findtext, OBJECT), *map(corners.findtext, EDGES)))
     of_images, _ = _values("", paths, images, ("file", *IMAGE))
-    found, lines = _values("annotations", paths, objects, ("file", "object", *OBJECT, *EDGES))
-    refuse_reversed(lines, found, EDGES)
-    return _without_empty(of_images.rename(IMAGE)), _without_empty(lines.marked(found.rename(OBJECT)))
+    table, lines = _values("annotations", paths, objects, ("file", "object", *OBJECT, *EDGES))
+    refuse_reversed(lines, table, EDGES)
+    return _without_empty(of_images.rename(IMAGE)), _without_empty(lines.marked(table.rename(OBJECT)))
 
 
 def _values(
     table: str, paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str, ...]
 ) -> tuple[pl.DataFrame, Lines]:
-    """Texts of elements as columns of their types, null where an element is missing or empty."""
+    """Convert texts of elements to columns of their types, null for missing or empty elements."""
     schema = {name: pl.Int64 if name in ("file", "object") else pl.String for name in names}
     frame = pl.DataFrame(rows, schema, orient="row").with_columns(pl.col(pl.String).str.strip_chars().replace("", None))
     lines = Lines(table, paths, frame, "object")
@@ -90,12 +90,12 @@ def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def written_annotations(images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-    """`image_id` and the `document` of each image.
+    """Return `image_id` and the `document` of each image.
 
     Raises
     ------
     FormatError
-        names of classes that come back otherwise, characters that XML cannot hold
+        names of classes that would change in a round trip, or characters that XML cannot hold
     """
     names = annotations["category_id"].unique(maintain_order=True)
     unlike = names.filter(names.ne_missing(_text(names))).to_list()
@@ -132,22 +132,22 @@ def written_annotations(images: pl.DataFrame, annotations: pl.DataFrame) -> pl.D
 
 
 def changed_values(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """List what elements cannot hold of their columns: see `Format.further_losses`."""
-    found = []
+    """List the values that elements cannot hold: see `Format.further_losses`."""
+    losses = []
     for name in (name for name in frame.columns if name in (*_TEXTS, *_FLAGS)):
         values = frame[name]
         if name in _FLAGS:
-            found.append((name, values.is_not_null() & _text(values).is_null(), "left out: neither true nor false"))
+            losses.append((name, values.is_not_null() & _text(values).is_null(), "left out: neither true nor false"))
         elif not _is_text(values):
-            found.append((name, values.is_not_null(), "left out: not text"))
+            losses.append((name, values.is_not_null(), "left out: not text"))
         else:
             changed = values.cast(pl.String).ne_missing(_text(values))
-            found.append((name, changed, "surrounding blanks are removed; null if nothing is left"))
-    return found
+            losses.append((name, changed, "surrounding blanks are removed; null if nothing is left"))
+    return losses
 
 
 def _element(frame: pl.DataFrame, tag: str, column: str, indent: str) -> pl.Expr:
-    """The column as lines of XML; empty where there is nothing to say."""
+    """Return the column as lines of XML; empty for null values."""
     if column not in frame.columns:
         return pl.lit("")
     text = escaped(pl.lit(_text(frame[column])))

@@ -1,1 +1,1 @@
-"""YOLO's text."""
+"""YOLO text."""

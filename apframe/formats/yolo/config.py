@@ -1,4 +1,4 @@
-"""YOLO's data.yaml, or darknet's obj.data: classes, parts of the data set, and the image and label files of a part."""
+"""YOLO's data.yaml, or darknet's obj.data: classes, splits of the data set, and the image and label files of a split."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SPLITS = ("val", "train", "test")
 IMAGES = {
     ".avif", ".bmp", ".dng", ".heic", ".jp2", ".jpeg", ".jpg", ".mpo", ".pfm", ".png", ".tif", ".tiff", ".webp",
 }  # fmt: skip
-"""The endings of image files."""
+"""The extensions of image files."""
 _LARGEST, _DEEPEST = 1 << 22, 20  # bytes and levels of a data.yaml; PyYAML takes seconds for a megabyte
 _MOST_CLASSES, _MOST_KEYPOINTS = 1_000_000, 1_000
 _YAML, _DARKNET = (".yaml", ".yml"), ".data"
 ENDINGS = (*_YAML, _DARKNET)
-"""Of the files that name the classes and parts of a data set."""
+"""The extensions of files with the classes and splits of a data set."""
 _KEYS = re.compile(rb"^(names|nc)[ \t]*:|^[ \t]*(names|classes)[ \t]*=", re.MULTILINE)
 
 
@@ -38,13 +38,13 @@ class Config:
     path
         the file
     names
-        those of the classes, by number
+        names of the classes, by number
     splits
-        paths of images by the name of the part: folders, or text files that list them
+        paths of images by the name of the split: folders, or text files that list them
     roots
-        where these may be found
+        folders in which these may be found
     keypoints
-        how many there are, and how many numbers for each of them, 2 or 3; None where there are none
+        the number of keypoints, and of values for each, 2 or 3; None without keypoints
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Config:
 
 
 def find_config(seen: PathContents) -> Path | None:
-    """The file itself; or that of a folder: data.yaml, or the only one there that names classes."""
+    """Return the file itself; or for a folder, its data.yaml, or the only file that names classes."""
     if seen.kind == "folder":
         files = [*seen.children(*(f"*{ending}" for ending in ENDINGS))]
         likely = [file for file in files if file.path.stem == "data"] or files
@@ -73,15 +73,16 @@ def read_config(path: Path) -> Config:
     ParameterError
         PyYAML is not installed
     FormatError
-        what cannot be read, is missing or given twice; more than 4 MB, 20 levels of nesting, 1,000,000 classes, 1,000 keypoints
+        the file cannot be read, or has missing or repeated fields, over 4 MB, 20 levels of nesting, 1,000,000 classes or 1,000
+        keypoints
     """
     if path.suffix == _DARKNET:
         return _read_darknet(path)
     fields = _read_yaml(path)
-    given = _text(path, fields, "path")
-    # the trainer keeps data sets in a folder `datasets`, beside that of the file or beside where it runs
-    shared = [folder / "datasets" / given for folder in (path.parent, path.parent.parent, Path(), Path(".."))]
-    roots = [path.parent / given, path.parent, *shared] if given else [path.parent]
+    root = _text(path, fields, "path")
+    # the trainer keeps data sets in a folder `datasets`, beside the folder of the file or beside the working folder
+    shared = [folder / "datasets" / root for folder in (path.parent, path.parent.parent, Path(), Path(".."))]
+    roots = [path.parent / root, path.parent, *shared] if root else [path.parent]
     splits = {name: _texts(path, fields, name) for name in _SPLITS}
     return Config(
         path,
@@ -93,13 +94,13 @@ def read_config(path: Path) -> Config:
 
 
 def _read_darknet(path: Path) -> Config:
-    """Read an obj.data: lines of `classes`, `names`, `train` and `valid`, paths from where darknet runs: see `_spellings`."""
+    """Read an obj.data: lines of `classes`, `names`, `train` and `valid`, with paths relative to darknet: see `_variants`."""
     pairs = (line.partition("=") for line in read_text(path).split("\n") if not line.lstrip().startswith("#"))
     fields = {key.strip(): value.strip() for key, equals, value in pairs if equals}
     roots = tuple(dict.fromkeys((path.parent.parent, path.parent)))
     names: Any = None
     if "names" in fields:
-        places = [root / each for root in roots for each in _spellings(path, fields["names"])]
+        places = [root / each for root in roots for each in _variants(path, fields["names"])]
         file = next(filter(is_file, places), None)
         if file is None:
             raise FormatError(f"there is no {fields['names']}", "correct names, or add the file", path=path)
@@ -110,7 +111,7 @@ def _read_darknet(path: Path) -> Config:
 
 
 def names_in_lines(path: Path) -> list[str]:
-    """The names of classes in a text file, one in each line."""
+    """Read the names of classes in a text file, one in each line."""
     lines = [line.strip() for line in read_text(path).split("\n")]
     while lines and not lines[-1]:
         lines.pop()
@@ -118,57 +119,57 @@ def names_in_lines(path: Path) -> list[str]:
 
 
 def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
-    """The label files of a part, there or not, with their image files; None where there is a label file alone.
+    """Return the label files of a split, existing or not, with their image files, or None without an image file.
 
-    A label file is called as its image, ends in .txt, and lies in the folder `labels` instead of `images`. `split` is "val"
-    where there is one, else the only one.
+    A label file has the name of its image, with the extension .txt, in the folder `labels` instead of `images`. `split` is by
+    default "val", or else the only one.
 
-    data.yaml says where the data set lies, which may be anywhere: its `path`, folders and lists are trusted as given. Lists of
-    images come with downloaded data, so what they name must lie in the data set, or in the folder of the list.
+    The data set may be anywhere: `path`, folders and lists in data.yaml are trusted as given. Lists of images come with
+    downloaded data, so their files must be in the data set, or in the folder of the list.
 
     Raises
     ------
     ParameterError
-        no such part, or several of which none is said
+        an unknown split, or several splits without a choice
     FormatError
-        images that are listed and not there, lie outside the data set, or have one name in two folders; no files at all
+        listed images do not exist, are outside the data set, or have the same name in two folders; or there are no files
     """
     if not config.splits:
         raise FormatError("names no images (val, train or test)", path=config.path)
-    chosen = chosen_split(config.path, config.splits, split)
-    found: dict[Path, Path | None] = {}
-    for entry in config.splits[chosen]:
-        place = _place(config, chosen, entry)
-        found |= _listed_files(place, config) if place.suffix == ".txt" else _files_in(place)
-    if not found:
-        raise FormatError(f"{chosen}: no images or labels in {', '.join(config.splits[chosen])}", path=config.path)
+    split_name = chosen_split(config.path, config.splits, split)
+    files: dict[Path, Path | None] = {}
+    for entry in config.splits[split_name]:
+        place = _place(config, split_name, entry)
+        files |= _listed_files(place, config) if place.suffix == ".txt" else _files_in(place)
+    if not files:
+        raise FormatError(f"{split_name}: no images or labels in {', '.join(config.splits[split_name])}", path=config.path)
     by_name: dict[str, Path] = {}
-    for label, image in sorted(found.items()):
+    for label, image in sorted(files.items()):
         other = by_name.setdefault(label.stem, image or label)
         if other != (image or label):
             raise FormatError(
-                f"two images of {chosen} have the same name: {other} and {image or label}", "rename one", path=config.path
+                f"two images of {split_name} have the same name: {other} and {image or label}", "rename one", path=config.path
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def chosen_split(path: Path, splits: Collection[str], split: str | None) -> str:
-    """The part of a data set that was asked for: of all there are, else "val", else the only one.
+    """Return the requested split of a data set, by default "val", or else the only one.
 
     Raises
     ------
     ParameterError
-        no such part, or several of which none is said
+        an unknown split, or several splits without a choice
     """
-    chosen = split or ("val" if "val" in splits else next(iter(splits), ""))
-    if chosen not in splits or (split is None and chosen != "val" and len(splits) > 1):
+    name = split or ("val" if "val" in splits else next(iter(splits), ""))
+    if name not in splits or (split is None and name != "val" and len(splits) > 1):
         problem = f"no split {split!r}" if split else "several splits, but no val"
         raise ParameterError(problem, f"choose one with {spelled('split', '')}: {', '.join(splits)}", path=path)
-    return chosen
+    return name
 
 
 def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> None:
-    """Write a data.yaml with one part, val."""
+    """Write a data.yaml with one split, val."""
     yaml = _import_yaml()
     fields: dict[str, Any] = {"val": "images/val", "names": names}
     if n_keypoints is not None:
@@ -177,19 +178,19 @@ def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> 
 
 
 def _place(config: Config, split: str, entry: str) -> Path:
-    """Where a folder or list of images is: the first place at which there is one, or its labels."""
-    places = [root / each for root in config.roots for each in _spellings(config.path, entry)]
+    """Return the place of a folder or list of images: the first place where it, or its labels, exists."""
+    places = [root / each for root in config.roots for each in _variants(config.path, entry)]
     for place in places:
         if kind_at(place) is not None or (place.suffix != ".txt" and is_folder(_labels_of(place))):
             return place
     raise FormatError(f"{split}: there is neither {places[0]} nor labels for it", f"correct path or {split}", path=config.path)
 
 
-def _spellings(file: Path, entry: str) -> list[str]:
-    """A path in the file of a data set, and what it may mean beside that.
+def _variants(file: Path, entry: str) -> list[str]:
+    """Return a path in the file of a data set, and the other path that it may mean.
 
-    Roboflow writes ../val/images for what lies beside data.yaml, and the trainer takes it so. An obj.data lies in the folder
-    `data` of darknet, from which it names all: CVAT writes data/train.txt for what lies beside it in the archive.
+    Roboflow writes ../val/images for a folder beside data.yaml, and the trainer accepts this. An obj.data is in the folder
+    `data` of darknet, and its paths are relative to darknet: CVAT writes data/train.txt for a file beside it in the archive.
     """
     beside = re.sub("^(.*/)?data/", "", entry) if file.suffix == _DARKNET else entry.removeprefix("../")
     return list(dict.fromkeys([entry, beside]))
@@ -207,10 +208,10 @@ def _files_in(folder: Path) -> dict[Path, Path | None]:
 
 
 def is_label(path: Path, fields: Sequence[str] | None = None) -> bool:
-    """Whether it is neither hidden nor the list of classes that labelling programs leave among the labels.
+    """Return True unless a file is hidden or the list of classes that labelling programs leave among the labels.
 
-    An image may be called so too: then there are numbers, at least those of a class and a box. `fields` are those of the first
-    line, where it was looked at.
+    An image may have the same name: then its first line has numbers, at least a class and a box. `fields` are the fields of
+    the first line, if they are known.
     """
     if path.name != "classes.txt":
         return not path.name.startswith(".")
@@ -219,22 +220,22 @@ def is_label(path: Path, fields: Sequence[str] | None = None) -> bool:
 
 
 def _listed_files(path: Path, config: Config) -> dict[Path, Path | None]:
-    """The files of images that a text file lists, relative to it or to the data set."""
-    found: dict[Path, Path | None] = {}
+    """Return the files of images that a text file lists, relative to it or to the data set."""
+    files: dict[Path, Path | None] = {}
     missing, outside = [], []
     roots, is_darknet = (path.parent, *config.roots), config.path.suffix == _DARKNET
     for name in filter(None, map(str.strip, read_text(path).split("\n"))):
-        ways = _spellings(config.path, name) if is_darknet else [name]
+        ways = _variants(config.path, name) if is_darknet else [name]
         candidates = [image for way in ways for root in roots if is_inside(image := root / way, roots)]
         if not candidates:
             outside.append(name)
             continue
         for image in candidates:
             if is_file(image):
-                found[_label_of(image)] = image
+                files[_label_of(image)] = image
                 break
             if is_file(_label_of(image)):
-                found.setdefault(_label_of(image))
+                files.setdefault(_label_of(image))
                 break
         else:
             missing.append(name)
@@ -243,11 +244,11 @@ def _listed_files(path: Path, config: Config) -> dict[Path, Path | None]:
         raise FormatError(f"lists images outside the data set: {listed(outside)}", remedy, path=path)
     if missing:
         raise FormatError(f"lists images that do not exist: {listed(missing)}", "correct the list, or add them", path=path)
-    return found
+    return files
 
 
 def _labels_of(folder: Path) -> Path:
-    """The folder of labels for one of images: the last `images` of its path is `labels`; the same one where there is none."""
+    """Return the folder of labels for a folder of images: the last `images` of its path becomes `labels`."""
     parts = list(folder.parts)
     if "images" in parts:
         parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
@@ -259,7 +260,7 @@ def _label_of(image: Path) -> Path:
 
 
 def names_of(path: Path, fields: dict[str, Any]) -> dict[int, str]:
-    """The names of classes by their numbers, of the fields `names` and `nc`."""
+    """Return the names of classes by number, from the fields `names` and `nc`."""
     names = fields.get("names")
     n_classes = _whole(path, "nc", _text(path, fields, "nc"), _MOST_CLASSES) if fields.get("nc") else None
     if names is None and n_classes is not None:
@@ -277,7 +278,7 @@ def names_of(path: Path, fields: dict[str, Any]) -> dict[int, str]:
 
 
 def shape_of_keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
-    """The numbers of keypoints and of values for each, from the field `kpt_shape`; None without it."""
+    """Return the numbers of keypoints and of values for each, from the field `kpt_shape`; None without it."""
     shape = [_whole(path, "kpt_shape", number, _MOST_KEYPOINTS) for number in _texts(path, fields, "kpt_shape")]
     if not shape:
         return None
@@ -286,11 +287,11 @@ def shape_of_keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | 
     return shape[0], shape[1]
 
 
-def _whole(path: Path, what: str, text: str | int, most: int) -> int:
+def _whole(path: Path, what: str, text: str | int, limit: int) -> int:
     if re.fullmatch("[0-9]+", str(text)) is None:
         raise FormatError(f"{what} is {shown(text)}, not a whole number from 0", path=path)
-    if len(str(text)) > len(str(most)) or int(text) > most:
-        raise FormatError(f"{what} is {shown(text)}; the limit is {most:,}", path=path)
+    if len(str(text)) > len(str(limit)) or int(text) > limit:
+        raise FormatError(f"{what} is {shown(text)}; the limit is {limit:,}", path=path)
     return int(text)
 
 
@@ -310,13 +311,13 @@ def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping of a YAML file, all values as texts: a class may be called `no`, which YAML takes for false."""
+    """Read the mapping in a YAML file, with all values as texts: a class may be named `no`, which is false in YAML."""
     yaml = _import_yaml()
-    made: dict[int, Any] = {}  # by node: what has several aliases is made once, also if it contains itself
+    values: dict[int, Any] = {}  # by node: a node with several aliases is converted once, even if it contains itself
 
     def plain(node: Any) -> Any:
-        if id(node) in made:
-            return made[id(node)]
+        if id(node) in values:
+            return values[id(node)]
         if isinstance(node, yaml.ScalarNode):
             if not is_utf8(node.value):
                 raise FormatError(
@@ -324,10 +325,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
                 )
             return node.value
         if isinstance(node, yaml.SequenceNode):
-            items = made[id(node)] = []
+            items = values[id(node)] = []
             items += map(plain, node.value)
             return items
-        fields = made[id(node)] = {}
+        fields = values[id(node)] = {}
         for key, value in node.value:
             name = plain(key) if isinstance(key, yaml.ScalarNode) else None
             if name is None or name in fields:
@@ -341,7 +342,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise FormatError(f"larger than {_LARGEST >> 20} MB", "is it the data.yaml of a data set?", path=path)
     try:
         root = yaml.compose(text, Loader=_loader(yaml)) if text.strip() else None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # of a \U that stands for no character
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # for a \U that is not a character
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", in line {mark.line + 1}"
         raise FormatError(
@@ -356,7 +357,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _loader(yaml: Any) -> Any:
-    """A loader that refuses what is nested too deep, before Python does."""
+    """Return a loader that rejects deep nesting before Python does."""
 
     class Loader(yaml.BaseLoader):  # type: ignore[misc]
         level = 0

@@ -1,4 +1,4 @@
-"""YOLO's text: class numbers and boxes, polygons or keypoints as fractions of the image, and a data.yaml."""
+"""YOLO text: class numbers and boxes, polygons or keypoints as fractions of the image, and a data.yaml."""
 
 from __future__ import annotations
 
@@ -33,27 +33,28 @@ from apframe.tables.names import label_of
 from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
 
-_SAME = 1e-6  # pixels, far more than is lost in the fractions
+_SAME = 1e-6  # pixels, far more than the rounding of fractions
 
 
 class Yolo(Format):
     """The text files of the YOLO family of detectors, beside a data.yaml that names the classes.
 
-    A line is `class x y width height`, x and y in the middle of the box; or `class x1 y1 x2 y2 ...`, a polygon; or, where
-    data.yaml has a `kpt_shape`, a box and x, y (and visibility; else it is 1, or 0 where x or y is negative) of each keypoint.
-    All are fractions of the image. A polygon becomes the column `mask`; its box is what it extends over. Lines of rotated boxes
-    are polygons of four points. In results the score is the last field; with keypoints, they are as many as the data set has.
+    A line is `class x y width height`, with x and y of the centre of the box; or `class x1 y1 x2 y2 ...`, a polygon; or, if
+    data.yaml has a `kpt_shape`, a box and x, y (and visibility, by default 1, or 0 if x or y is negative) of each keypoint.
+    All are fractions of the image. A polygon becomes the column `mask`, with the box around it. Lines of rotated boxes are
+    polygons of four points. In results the score is the last field; the number of keypoints is that of the data set.
 
-    Classes have the numbers of the files; images are called as their files without folders and ending. Images without a label
-    file are without objects. Where there are label files alone, without images, they say which images there are.
+    Class ids are the numbers in the files; image ids are file names without folders and extension. Images without a label file
+    have no objects. Without image files, the label files define the images.
 
-    Sizes of the images come from `image_sizes`, else from `image_sizes.csv` beside data.yaml, else from the image files; all
-    images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
-    `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
+    Sizes of the images come from `image_sizes`, or else from `image_sizes.csv` beside data.yaml, or else from the image files,
+    and every image requires one. Without any of these, images are 1 x 1 and a `UnitWarning` says so. Writing creates data.yaml,
+    `labels/val` and `image_sizes.csv`. Numbers survive a round trip to 1e-9 of the image's size, as they are divided and
+    multiplied by it.
 
-    In the place of data.yaml there may be darknet's obj.data, with `names`, `train` and `valid`; paths in it, and in the lists
-    that it names, are taken from the folder above its own, or from its own. What follows `data/` in them may lie beside it, as
-    in the archives of CVAT.
+    Darknet's obj.data, with `names`, `train` and `valid`, may replace data.yaml; paths in it, and in the lists that it names,
+    are relative to the folder above its own, or to its own. The files after `data/` in them may be beside it, as in the
+    archives of CVAT.
 
     At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
 
@@ -78,7 +79,7 @@ class Yolo(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """One YAML or darknet file names the classes, or says how many; the first line of results has fractions and a score."""
+        """Require one YAML or darknet file with classes or their number; for results, a first line of fractions and a score."""
         if role == "dataset":
             return find_config(seen) is not None
         folders = [folder for folder in (seen, seen.child("labels")) if folder is not None]
@@ -90,14 +91,14 @@ class Yolo(Format):
     ) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`.
 
-        `split` defaults to val, otherwise to the only one. Images are ordered by path.
+        `split` is by default val, or else the only one. Images are ordered by path.
 
         Raises
         ------
         ParameterError
-            an unknown split, or several and none chosen; PyYAML, or Pillow if needed, is not installed
+            an unknown split, or several splits without a choice; PyYAML, or Pillow if required, is not installed
         FormatError
-            what cannot be read or is not there, naming file and line
+            files cannot be read or do not exist; names file and line
         """
         if not is_folder(path) and path.suffix not in ENDINGS:
             remedy = "give that file, or the folder that holds it"
@@ -111,8 +112,8 @@ class Yolo(Format):
         paths = _result_files(path)
         if not paths:
             raise FormatError("holds no text file (.txt), and neither does its folder labels", path=path)
-        known = None if dataset is None else count_keypoints(dataset.core("annotations"))
-        keypoints = keypoints_of_results(len(first_fields(paths)), known)
+        n_keypoints = None if dataset is None else count_keypoints(dataset.core("annotations"))
+        keypoints = keypoints_of_results(len(first_fields(paths)), n_keypoints)
         lines = with_sizes_of(read_numbers(paths, keypoints, has_score=True), dataset, path)
         return lines.select("image_id", "category_id", "score", OF_SOURCE, *shapes(lines, keypoints))
 
@@ -127,10 +128,10 @@ class Yolo(Format):
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write detections: see `Format.write_results`. An image without detections gets an empty file."""
         assert dataset is not None  # as boxes are fractions
-        known, own = count_keypoints(dataset.annotations), count_keypoints(detections)
-        if own not in (None, known):
+        expected, n_own = count_keypoints(dataset.annotations), count_keypoints(detections)
+        if n_own not in (None, expected):
             raise FormatError(
-                f"detections have {own} keypoints, but the annotations of their data set have {known or 'none'}; results "
+                f"detections have {n_own} keypoints, but the annotations of their data set have {expected or 'none'}; results "
                 "do not say how many they hold",
                 "give detections the same number, or leave out the column keypoints",
             )
@@ -138,30 +139,30 @@ class Yolo(Format):
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
-        found = []
+        further = []
         if table == "categories":
-            found.append(("name", frame["name"].is_null(), "becomes the number"))
+            further.append(("name", frame["name"].is_null(), "becomes the number"))
         if table not in ("annotations", "detections"):
-            return found
+            return further
         n_keypoints = count_keypoints(frame)
         if n_keypoints is not None:
             filled = frame["keypoints"].list.len().fill_null(0) != 3 * n_keypoints
-            found.append(("keypoints", filled, "padded with unlabelled keypoints at 0"))
+            further.append(("keypoints", filled, "padded with unlabelled keypoints at 0"))
         if "mask" in frame.columns:
             polygons = polygons_of(table, frame)
             why = "not a single polygon" if n_keypoints is None else "lines with keypoints cannot hold polygons"
-            found.append(("mask", frame["mask"].is_not_null() & polygons.is_null(), f"left out: {why}"))
+            further.append(("mask", frame["mask"].is_not_null() & polygons.is_null(), f"left out: {why}"))
             extents = polygons.to_frame().select(extent_of(pl.col("polygon")))
-            found += [(name, (extents[name] - frame[name]).abs() > _SAME, "replaced by that of the polygon") for name in BOX]
+            further += [(name, (extents[name] - frame[name]).abs() > _SAME, "replaced by that of the polygon") for name in BOX]
             own, drawn = frame["width"] * frame["height"], extents["width"] * extents["height"]
-            found.append(
+            further.append(
                 ("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "replaced by that of the polygon's box")
             )
-        return [(name, flags.fill_null(False), what) for name, flags, what in found]
+        return [(name, flags.fill_null(False), what) for name, flags, what in further]
 
 
 def tables_of(config: Config, files: dict[Path, Path | None], image_sizes: Any) -> dict[str, pl.DataFrame]:
-    """The tables of a data set with these label and image files."""
+    """Return the tables of a data set with these label and image files."""
     file = config.path
     folder = file if is_folder(file) else file.parent
     images = _images(files, folder)
@@ -187,13 +188,13 @@ def _result_files(path: Path) -> list[Path]:
 
 
 def _images(files: dict[Path, Path | None], folder: Path) -> pl.DataFrame:
-    """The images of some label and image files of a data set in a folder; no file name where there is a label file alone."""
+    """Return the images of label and image files of a data set in a folder; no file name for a label file without an image."""
     names = [(label.stem, _file_name(image, folder)) for label, image in files.items()]
     return pl.DataFrame(names, schema={"image_id": pl.String, "file_name": pl.String}, orient="row")
 
 
 def _measured(images: pl.DataFrame, paths: Iterable[Path | None]) -> pl.DataFrame | None:
-    """The images with the sizes of their files, as far as there are some; None if there is none."""
+    """Return the images with the sizes of their files, if they have files; None without any."""
     there = [path for path in paths if path is not None]
     if not there:
         return None

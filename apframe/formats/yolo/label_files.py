@@ -1,4 +1,4 @@
-"""YOLO's label files alone, without a data.yaml: ground truth whose classes are named by an option, or a list beside them."""
+"""YOLO label files without a data.yaml: ground truth whose class names come from an option, or from a list beside them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from apframe.paths import is_file, is_folder
 from apframe.wording import spelled
 
 _LABELS = "labels"
-_LISTS = ("classes.txt", "obj.names")  # as labelImg, Label Studio and CVAT call the file with a class name in each line
+_LISTS = ("classes.txt", "obj.names")  # names of the file with a class name in each line in labelImg, Label Studio and CVAT
 
 
 class YoloLabels(TruthOnly):
-    """A folder of label files of YOLO, itself or its folder `labels`, where no data.yaml names the classes.
+    """A folder of YOLO label files, or with a subfolder `labels`, without a data.yaml that names the classes.
 
-    Lines are those of `Yolo`, boxes or polygons. Classes are called as `names` says, else as `classes.txt` or `obj.names` in
-    the folder, or in the one above it. Images lie in the folder `images` beside `labels`, or among the label files; those
-    without a label file are without objects. Sizes come from `image_sizes`, else from `image_sizes.csv` in the folder, else
-    from the image files. Results are of the format `Yolo`.
+    Lines are boxes or polygons, as in `Yolo`. Class names come from `names`, or else from `classes.txt` or `obj.names` in the
+    folder, or in the one above it. Images are in the folder `images` beside `labels`, or among the label files; images without
+    a label file have no objects. Sizes come from `image_sizes`, or else from `image_sizes.csv` in the folder, or else from the
+    image files. Results have the format `Yolo`.
 
     Source: the folders that labelImg, Label Studio ("YOLO") and CVAT ("YOLO 1.1") export.
     """
@@ -46,7 +46,7 @@ class YoloLabels(TruthOnly):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The first line is one of a label file."""
+        """Require a first line of a label file."""
         folders = [folder for folder in (seen, seen.child(_LABELS)) if folder is not None]
         files = (file for folder in folders for file in folder.children("*.txt") if is_label(file.path, file.fields))
         return is_annotation(next((file.fields for file in files if file.fields), []))
@@ -57,9 +57,9 @@ class YoloLabels(TruthOnly):
         Raises
         ------
         ParameterError
-            there are no names of classes; Pillow is needed, and not installed
+            there are no names of classes; or Pillow is required and not installed
         FormatError
-            what cannot be read or is not there, naming file and line
+            files cannot be read or do not exist; names file and line
         """
         folders = (folder for folder in (path, path / _LABELS) if is_folder(folder))
         folder = next((each for each in folders if any(map(is_label, text_files(each)))), path)
@@ -76,20 +76,20 @@ class YoloLabels(TruthOnly):
 
 
 def _is_label_file(path: Path) -> bool:
-    """Tell a list of classes from the label file of an image that happens to be called `classes`."""
+    """Return True for the label file of an image named `classes`, and False for a list of classes."""
     return path.suffix == ".txt" and is_label(path)
 
 
 def _files(folder: Path) -> dict[Path, Path | None]:
-    """The label files of a folder with their images, and what would be those of other images, in order."""
+    """Return the label files of a folder, and the missing ones of other images, with their images, in order."""
     parts = folder.absolute().parts
     last = max((place for place, part in enumerate(parts) if part == _LABELS), default=None)
     images = folder if last is None else Path(*parts[:last], "images", *parts[last + 1 :])
-    found: dict[Path, Path | None] = dict.fromkeys(filter(is_label, text_files(folder)))
+    files: dict[Path, Path | None] = dict.fromkeys(filter(is_label, text_files(folder)))
     for image in files_in(images if is_folder(images) else folder, *IMAGES):
         label = folder / f"{image.stem}.txt"
-        other = found.get(label)
+        other = files.get(label)
         if other is not None:
             raise FormatError(f"{other.name} and {image.name} have the same label file", "rename one of them", path=images)
-        found[label] = image
-    return dict(sorted(found.items()))
+        files[label] = image
+    return dict(sorted(files.items()))

@@ -1,4 +1,4 @@
-"""Lines of YOLO's text: boxes, polygons and boxes with keypoints, from fractions of the image to pixels and back."""
+"""Lines of YOLO text: boxes, polygons and boxes with keypoints, from fractions of the image to pixels and back."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
 
 _N_BOX = 1 + len(BOX)  # fields of a line with a box: the class, and the box
-_N_POLYGON = 1 + 2 * 3  # of the shortest line with a polygon
-_KEYPOINT = 3  # numbers of one: x, y, visibility
+_N_POLYGON = 1 + 2 * 3  # fields of the shortest line with a polygon
+_KEYPOINT = 3  # numbers of a keypoint: x, y, visibility
 
 
 def is_result(fields: list[str]) -> bool:
-    """Tell if a line has a class, a box, a polygon or more in fractions of the image, and a score.
+    """Return True if a line has a class, a box, a polygon or more in fractions of the image, and a score.
 
     >>> is_result(["0", ".5", ".5", ".1", ".2", ".9"]), is_result(["0", "320", "240", "64", "48", ".9"])
     (True, False)
@@ -33,7 +33,7 @@ def is_result(fields: list[str]) -> bool:
 
 
 def is_annotation(fields: list[str]) -> bool:
-    """Tell if a line has a class, and a box or a polygon in fractions of the image.
+    """Return True if a line has a class, and a box or a polygon in fractions of the image.
 
     >>> is_annotation(["0", ".5", ".5", ".1", ".2"]), is_annotation(["0", ".5", ".5", ".1", ".2", ".9"])
     (True, False)
@@ -43,7 +43,7 @@ def is_annotation(fields: list[str]) -> bool:
 
 
 def _are_fractions(fields: list[str]) -> bool:
-    """Tell if a class comes first, and then numbers that can be fractions of the image."""
+    """Return True for a class followed by numbers that can be fractions of the image."""
     if not all(map(is_number, fields)):
         return False
     category, *fractions = map(float, fields)
@@ -51,9 +51,9 @@ def _are_fractions(fields: list[str]) -> bool:
 
 
 def keypoints_of_results(n_fields: int, n_keypoints: int | None) -> tuple[int, int] | None:
-    """How many keypoints lines of results hold, and how many numbers for each; None if such a line has none.
+    """Return the number of keypoints in lines of results, and of numbers for each; None for lines without keypoints.
 
-    A line does not say so itself: it has keypoints if as many as the data set has fit in.
+    A line does not tell: it has keypoints if the number of keypoints in the data set fits.
 
     >>> keypoints_of_results(1 + 4 + 17 * 3 + 1, 17), keypoints_of_results(6, 17)
     ((17, 3), None)
@@ -70,11 +70,11 @@ def read_numbers(
     classes: Collection[int] | None = None,
     unknown: tuple[str, str] = ("", ""),
 ) -> pl.DataFrame:
-    """The lines of label files: `file`, `line`, `image_id`, `category_id`, `fractions`, and `score` if the last field is one.
+    """Read the lines of label files: `file`, `line`, `image_id`, `category_id`, `fractions`, and `score` if `has_score`.
 
-    `keypoints` are how many there are, and how many numbers for each. Lines are refused, see `Lines`, that have another number
-    of fields, text or numbers that no fraction can be, or a class that is none of those that are given; `unknown` is what
-    is wrong then, and what to do.
+    `keypoints` are their number, and the number of values for each. Lines are rejected, see `Lines`, if they have another
+    number of fields, text, numbers that cannot be fractions, or a class that is not in `classes`; `unknown` is the problem and
+    the remedy for such classes.
     """
     lines = Lines("detections" if has_score else "annotations", paths)
     ids = image_ids(paths).gather(lines.frame["file"])
@@ -90,7 +90,7 @@ def numbers_of(
     classes: Collection[int] | None = None,
     unknown: tuple[str, str] = ("", ""),
 ) -> pl.DataFrame:
-    """The same of lines that are read, whose fields are texts or numbers, with the `image_id` of each."""
+    """Return the numbers of lines like `read_numbers`, for fields that are texts or numbers, with the `image_id` of each."""
     numbers = lines.frame["fields"].list.eval(pl.element().cast(pl.Float64, strict=False))
     broken = numbers.list.eval(~pl.element().is_finite().fill_null(False)).list.any()
     lines.refuse_or_stop(broken, "not all fields are finite numbers")
@@ -101,9 +101,9 @@ def numbers_of(
         box = f"{_N_BOX + has_score} fields (class x y width height{score})"
         lines.refuse_or_stop(wrong, f"neither {box} nor a polygon (class x1 y1 x2 y2 ...{score}),")
     else:
-        n_wanted = _N_BOX + keypoints[0] * keypoints[1]
+        n_required = _N_BOX + keypoints[0] * keypoints[1]
         layout = f"class x y width height, {keypoints[0]} keypoints{score}"
-        lines.refuse_or_stop(n_fields != n_wanted, f"not {n_wanted + has_score} fields ({layout})")
+        lines.refuse_or_stop(n_fields != n_required, f"not {n_required + has_score} fields ({layout})")
     split = lines.frame.select("file", "line", numbers.alias("numbers"), n=n_fields).select(
         "file",
         "line",
@@ -126,7 +126,7 @@ def numbers_of(
 
 
 def shapes(lines: pl.DataFrame, keypoints: tuple[int, int] | None) -> list[pl.Series]:
-    """x, y, width and height in pixels, and `mask` or `keypoints` where there are some; of `fractions` and the sizes of images.
+    """Return x, y, width, height in pixels, and `mask` or `keypoints` if any, from `fractions` and the sizes of images.
 
     >>> lines = pl.DataFrame({"fractions": [[0.5, 0.5, 0.1, 0.2]], "image_width": [100], "image_height": [10]})
     >>> pl.DataFrame(shapes(lines, None)).row(0)
@@ -158,7 +158,7 @@ def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     Raises
     ------
     RowError
-        images without a size, rows without a box, or that lie too far out of their image
+        images without a size, rows without a box, or rows too far outside their image
     """
     polygon, count = pl.col("polygon"), count_keypoints(frame)
     frame = frame.with_columns(polygons_of(table, frame))
@@ -180,7 +180,7 @@ def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
 
 
 def count_keypoints(frame: pl.DataFrame) -> int | None:
-    """How many keypoints the objects have, the most of any; None where they have none.
+    """Return the largest number of keypoints of an object; None without keypoints.
 
     >>> count_keypoints(pl.DataFrame({"keypoints": [None, [1.0, 2.0, 2.0]]}))
     1
@@ -192,7 +192,7 @@ def count_keypoints(frame: pl.DataFrame) -> int | None:
 
 
 def polygons_of(table: str, frame: pl.DataFrame) -> pl.Series:
-    """`polygon`: that of each row whose mask is a single one; null elsewhere, and for all where there are keypoints.
+    """Return `polygon` for each row whose mask is a single polygon; null for others, and for all if there are keypoints.
 
     >>> masks = pl.DataFrame({"mask": ["[[0, 0, 9, 0, 9, 9]]", '{"size": [1, 1], "counts": [1]}']})
     >>> polygons_of("annotations", masks).to_list()
@@ -203,14 +203,14 @@ def polygons_of(table: str, frame: pl.DataFrame) -> pl.Series:
 
 
 def extent_of(polygon: pl.Expr) -> list[pl.Expr]:
-    """x, y, width and height of what a polygon extends over."""
+    """Return x, y, width and height of the extent of a polygon."""
     xs, ys = polygon.list.gather_every(2), polygon.list.gather_every(2, 1)
     sides = (xs.list.min(), ys.list.min(), xs.list.max() - xs.list.min(), ys.list.max() - ys.list.min())
     return [side.alias(name) for name, side in zip(BOX, sides, strict=True)]
 
 
 def _coordinates(fractions: pl.Series, keypoints: tuple[int, int] | None) -> pl.Series:
-    """The fractions without how visible the keypoints are, which may be any number."""
+    """Return the fractions without the visibility of keypoints, which may be any number."""
     if keypoints is None or keypoints[1] < _KEYPOINT:
         return fractions
     numbers = pl.col("fractions").list

@@ -1,4 +1,4 @@
-"""Ultralytics' NDJSON: a line that describes the data set, and a line for each image with its objects."""
+"""NDJSON of Ultralytics: a line that describes the data set, and a line for each image with its objects."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from apframe.rows import OF_SOURCE
 from apframe.tables.schemas import SIZE
 from apframe.wording import listed, shown
 
-_TASKS = {"detect": "boxes", "segment": "segments", "pose": "pose", "obb": "obb"}  # what an image calls its list of objects
+_TASKS = {"detect": "boxes", "segment": "segments", "pose": "pose", "obb": "obb"}  # name of the list of objects of an image
 _N_BOX = 5  # numbers before the keypoints: the class, and the box
 _FIRST = re.compile(rb'"type"\s*:\s*"dataset"')
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
 
 
 class UltralyticsNdjson(TruthOnly):
-    """The file that Ultralytics' Platform exports, and its trainers take: `type` is "dataset" in the first line.
+    """The file that Ultralytics' Platform exports and its trainers accept: `type` is "dataset" in the first line.
 
-    Objects are lists of the class and fractions of the image, as in the lines of `Yolo`: `boxes`, `segments`, `pose` (with as
-    many keypoints as `kpt_shape` says, else as fit) or rotated `obb`, which are polygons. Classes have the numbers of
-    `class_names`. An image is called as its `file` without folders and ending; those of a `split` are read, "val" where there
-    is one, else the only one. Sizes are those of the images' lines, else come from `image_sizes`; see `Yolo`.
+    Objects are lists of the class and fractions of the image, as in the lines of `Yolo`: `boxes`, `segments`, `pose` (with
+    the number of keypoints in `kpt_shape`, or else as many as fit) or rotated `obb`, which are polygons. Classes have the
+    numbers of `class_names`. The image id is `file` without folders and extension. The images of one `split` are read, by
+    default "val" or the only one. Sizes are in the lines of the images, or else come from `image_sizes`; see `Yolo`.
 
-    Source: "Ultralytics NDJSON format" in the documentation of Ultralytics; `convert_ndjson_to_yolo` for what may be missing.
+    Source: "Ultralytics NDJSON format" in the documentation of Ultralytics; `convert_ndjson_to_yolo` for optional fields.
     """
 
     name = "ultralytics_ndjson"
@@ -50,7 +50,7 @@ class UltralyticsNdjson(TruthOnly):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The first line says that it describes a data set."""
+        """Require a first line that describes a data set."""
         return _FIRST.search(seen.head.partition(b"\n")[0]) is not None
 
     def read_tables(
@@ -61,40 +61,40 @@ class UltralyticsNdjson(TruthOnly):
         Raises
         ------
         ParameterError
-            an unknown split, or several and none chosen
+            an unknown split, or several splits without a choice
         FormatError
-            what cannot be read, naming the line; a task without objects
+            the file cannot be read (names the line), or its task has no objects
         """
         about, images = _records(path)
         if (task := str(about.get("task") or "detect")) not in _TASKS:
             raise FormatError(f"the task is {shown(task)}, which has no objects to find", path=path)
         splits = list(dict.fromkeys(row["split"] for _, row in images if isinstance(row.get("split"), str)))
         if split is not None or splits:
-            chosen = chosen_split(path, splits, split)
-            images = [(line, row) for line, row in images if row.get("split") == chosen]
-        known = _images(path, images)
-        sized = known.drop_nulls(SIZE)
+            split_name = chosen_split(path, splits, split)
+            images = [(line, row) for line, row in images if row.get("split") == split_name]
+        images_table = _images(path, images)
+        sized = images_table.drop_nulls(SIZE)
         is_asked = image_sizes is not None or sized.is_empty()
         sizes = find_image_sizes(image_sizes, path.parent) if is_asked else sized
-        known = with_image_sizes(known.drop(SIZE), sizes, path) if known.height else known
-        lines = Lines("annotations", [path], _objects(path, images, known["image_id"], about.get("task")))
+        images_table = with_image_sizes(images_table.drop(SIZE), sizes, path) if images_table.height else images_table
+        lines = Lines("annotations", [path], _objects(path, images, images_table["image_id"], about.get("task")))
         keypoints = _keypoints(path, about, lines.frame["fields"])
         names = _names(path, about)
         unknown = "class is not among the class_names", "add its name, or correct these lines"
-        found = numbers_of(lines, lines.frame["image_id"], keypoints, has_score=False, classes=names, unknown=unknown)
-        found = found.join(known.select("image_id", *SIZE), on="image_id", how="left", maintain_order="left")
+        objects = numbers_of(lines, lines.frame["image_id"], keypoints, has_score=False, classes=names, unknown=unknown)
+        objects = objects.join(images_table.select("image_id", *SIZE), on="image_id", how="left", maintain_order="left")
         if names is None:
-            names = {number: f"class{number}" for number in found["category_id"].drop_nulls().unique().sort()}
+            names = {number: f"class{number}" for number in objects["category_id"].drop_nulls().unique().sort()}
         categories = {"category_id": [*names], "name": [*names.values()]}
         return {
-            "images": known,
+            "images": images_table,
             "categories": pl.DataFrame(categories, {"category_id": pl.Int64, "name": pl.String}),
-            "annotations": found.select("image_id", "category_id", OF_SOURCE, *shapes(found, keypoints)),
+            "annotations": objects.select("image_id", "category_id", OF_SOURCE, *shapes(objects, keypoints)),
         }
 
 
 def _records(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
-    """The record of the data set, and those of the images with the numbers of their lines; all numbers in them are floats."""
+    """Return the record of the data set, and those of images with their line numbers; all numbers in them are floats."""
     texts = enumerate(read_text(path).split("\n"), 1)
     records = [(line, parse_json(path, text.encode(), parse_int=float)) for line, text in texts if text.strip()]
     wrong = [line for line, record in records if not isinstance(record, dict)]
@@ -104,7 +104,7 @@ def _records(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]
 
 
 def _images(path: Path, images: list[tuple[int, dict[str, Any]]]) -> pl.DataFrame:
-    """The images, called as their files."""
+    """Return the images, with ids from their file names."""
     rows = []
     for line, row in images:
         file = row.get("file")
@@ -113,15 +113,15 @@ def _images(path: Path, images: list[tuple[int, dict[str, Any]]]) -> pl.DataFram
         sides = (row.get(side) for side in ("width", "height"))
         sizes = (int(side) if isinstance(side, float) and side.is_integer() and 0 < side < 2**31 else None for side in sides)
         rows.append((re.sub(r".*[/\\]", "", file).rpartition(".")[0] or file, file, *sizes))
-    found = pl.DataFrame(rows, _IMAGE, orient="row")
-    if (doubled := found["image_id"].is_duplicated()).any():
-        which = listed(found["image_id"].filter(doubled).unique(maintain_order=True).to_list())
+    images_table = pl.DataFrame(rows, _IMAGE, orient="row")
+    if (doubled := images_table["image_id"].is_duplicated()).any():
+        which = listed(images_table["image_id"].filter(doubled).unique(maintain_order=True).to_list())
         raise FormatError(f"two images have the same name without folders and ending: {which}", "rename one", path=path)
-    return found
+    return images_table
 
 
 def _objects(path: Path, images: list[tuple[int, dict[str, Any]]], ids: pl.Series, task: Any) -> pl.DataFrame:
-    """The objects: `file`, `line`, `image_id`, and `fields`, the numbers of which each consists."""
+    """Return the objects: `file`, `line`, `image_id`, and `fields` with the numbers of each."""
     kinds = [_TASKS[task]] if task in _TASKS else [*_TASKS.values()]
     lines, owners, fields = list[int](), list[str](), list[list[float | None]]()
     for (line, row), image_id in zip(images, ids, strict=True):
@@ -138,7 +138,7 @@ def _objects(path: Path, images: list[tuple[int, dict[str, Any]]], ids: pl.Serie
 
 
 def _keypoints(path: Path, about: dict[str, Any], fields: pl.Series) -> tuple[int, int] | None:
-    """The number of keypoints of each object, and of values for each: from the first line, else what fits all objects."""
+    """Return the number of keypoints of each object, and of values for each: from the first line, or else as fits all."""
     if about.get("task") != "pose" or fields.is_empty():
         return None
     if (shape := about.get("kpt_shape")) is not None:
@@ -155,7 +155,7 @@ def _keypoints(path: Path, about: dict[str, Any], fields: pl.Series) -> tuple[in
 
 
 def _names(path: Path, about: dict[str, Any]) -> dict[int, str] | None:
-    """The names of the classes, by number; None where there are none."""
+    """Return the names of the classes, by number; None without names."""
     names = about.get("class_names")
     if not names:
         return None

@@ -14,7 +14,7 @@ from apframe.protocols.rules.rule import Rule
 from apframe.tables.category_map import map_ids, merge_categories
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.wording import listed, nearest, spelled
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Classes(Rule):
         """
         merged = None
         categories, annotations = dataset.core("categories"), dataset.core("annotations")
-        names = called("categories", categories)
+        names = labels_of("categories", categories)
         became = {name.lower(): name for name in self.names} | dict(self.renamed) | dict(self.crowds)
         is_ours = names.str.to_lowercase().is_in(list(became))
         if not is_ours.any():
@@ -179,7 +179,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, Any]:
     {'car': 1}
     """
     categories = dataset.core("categories")
-    return dict(zip(called("categories", categories).str.to_lowercase(), categories["category_id"], strict=True))
+    return dict(zip(labels_of("categories", categories).str.to_lowercase(), categories["category_id"], strict=True))
 
 
 def with_copies(frame: pl.DataFrame, targets: Sequence[tuple[Any, Any]], key: str) -> pl.DataFrame:

@@ -54,7 +54,7 @@ class CrowdsAsMisses(Crowds):
     def refuse(self, protocol: Protocol) -> None:
         """Raise an error if the matcher works at score cut-offs, where no group counts as missed."""
         super().refuse(protocol)
-        if protocol.matcher.at_cut_offs:
+        if protocol.matcher.at_score_cutoffs:
             problem = f"matching {protocol.matcher.name!r} has no groups that count as missed"
             raise ParameterError(problem, "choose another, or the rule CrowdsIgnored()", option="rules")
 

@@ -182,7 +182,7 @@ class BoxDetections(Rule):
             return inputs
         prepared = prepare_shapes("detections", found, images, inputs.protocol.similarity)
         boxed = with_boxes("detections", found, images, prepared)
-        return replace(inputs, detections=boxed, prepared={} if prepared is None else {"found": prepared})
+        return replace(inputs, detections=boxed, prepared={} if prepared is None else {"detection_shapes": prepared})
 
 
 STANDARD_SHAPES: tuple[Rule, ...] = (TurnUpright(), CompleteSegments(), ReadMasks(), BoxAnnotations())

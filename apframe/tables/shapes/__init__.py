@@ -1,1 +1,1 @@
-"""Shapes: boxes, masks, keypoints, corners and intervals; what each one's columns are, and how masks are decoded."""
+"""Shapes: boxes, masks, keypoints, corners, intervals and others; the columns of each, and decoding of masks."""

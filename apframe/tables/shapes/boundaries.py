@@ -1,4 +1,4 @@
-"""The boundaries of masks, and what two of them share: a boundary is a mask without its inner part."""
+"""The boundaries of masks and their intersections: a boundary is a mask without its inner part."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from apframe.tables.shapes.pixel_runs import Runs, erode
 
 
 def boundary_iou(
-    found: Runs, expected: Runs, detection: np.ndarray, annotation: np.ndarray, shared: np.ndarray, dilation: float
+    detection_masks: Runs,
+    annotation_masks: Runs,
+    detection: np.ndarray,
+    annotation: np.ndarray,
+    shared: np.ndarray,
+    dilation: float,
 ) -> np.ndarray:
-    """IoU of the boundaries of pairs of masks, of which is known how many pixels they share; 0 where the boundaries share none.
+    """Return the IoU of the boundaries of pairs of masks, given their shared pixels; 0 if the boundaries share no pixel.
 
     The inner part I of a mask M lies within it, so that two boundaries share |M ∩ M'| - |M ∩ I'| - |I ∩ M'| + |I ∩ I'| pixels.
 
@@ -20,8 +25,8 @@ def boundary_iou(
     >>> boundary_iou(full, full, np.array([0]), np.array([0]), np.array([9]), 0.02).tolist()
     [1.0]
     """
-    left, left_inner, left_place, left_area = _with_inner(found, detection, dilation)
-    right, right_inner, right_place, right_area = _with_inner(expected, annotation, dilation)
+    left, left_inner, left_place, left_area = _with_inner(detection_masks, detection, dilation)
+    right, right_inner, right_place, right_area = _with_inner(annotation_masks, annotation, dilation)
     both = left_place, right_place
     shared = shared - intersect(left_inner, right, *both)
     shared += intersect(left_inner, right_inner, *both) - intersect(left, right_inner, *both)
@@ -37,7 +42,7 @@ def _with_inner(masks: Runs, which: np.ndarray, dilation: float) -> tuple[Runs, 
 
 
 def boundary_width(height: np.ndarray, width: np.ndarray, dilation: float) -> np.ndarray:
-    """How many pixels a boundary is wide: a share of the image's diagonal, rounded (half to even), at least 1.
+    """Return the width of a boundary in pixels: a fraction of the image's diagonal, rounded (half to even), at least 1.
 
     >>> boundary_width(np.array([480, 4]), np.array([640, 3]), 0.02).tolist()
     [16, 1]

@@ -1,4 +1,4 @@
-"""Upright boxes, the shape that every object has: where it has another one alone, its box is made of that."""
+"""Upright boxes, the shape that every object has: if an object only has another shape, its box is computed from that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOX = ("x", "y", "width", "height")
 
 
 def box_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The boxes themselves and their areas; `table` is not used.
+    """Return the boxes themselves and their areas; `table` is not used.
 
     >>> box_extents("detections", pl.DataFrame({"x": [1.0], "y": [0.0], "width": [2.0], "height": [4.0]})).row(0)
     (1.0, 0.0, 2.0, 4.0, 8.0)
@@ -32,7 +32,7 @@ BOXES = Shape(
     needs=BOX,
     extents=box_extents,
     json_field="bbox",
-    called={
+    other_names={
         "x: {}": ("xmin", "x_min", "x1", "left"),
         "width: {} - x": ("xmax", "x_max", "x2", "right"),
         "width: {}": ("w",),

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, and the sine of pi, with some room
+_SINGLE = 1e-6  # error of a coordinate in single precision relative to its size, and of the sine of pi, with some room
 _FARTHEST = 1e150  # the product of two such numbers is still finite
 
 
 def accept_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Detections with `corners`, or a box and `angle`, of what Ultralytics writes: lists `poly`, or else `rbox`.
+    """Return detections with `corners`, or a box and `angle`, from the lists that Ultralytics writes: `poly`, or else `rbox`.
 
-    The angle of `rbox` is in radians, clockwise on the screen. Frames that have a box, or another shape, stay as they are.
+    The angle of `rbox` is in radians, clockwise on the screen. Frames that have a box, or another shape, are unchanged.
 
     Source: `pred_to_json` in `models/yolo/obb/val.py` of Ultralytics.
 
@@ -35,23 +35,23 @@ def accept_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> accept_ultralytics("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
     (80.0, 40.0, 40.0, 20.0, -0.5)
     """
-    given = [name for name in ULTRALYTICS if name in frame.columns and frame.schema[name].is_nested()]
-    if table != "detections" or not given or {"x", "mask", "keypoints", "corners"} & {*frame.columns}:
+    lists = [name for name in ULTRALYTICS if name in frame.columns and frame.schema[name].is_nested()]
+    if table != "detections" or not lists or {"x", "mask", "keypoints", "corners"} & {*frame.columns}:
         return frame
-    numbers = frame.select(pl.col(given[0]).cast(pl.List(pl.Float64))).to_series()
-    if given[0] == "poly":
-        return frame.drop(given).with_columns(numbers.alias("corners"))
+    numbers = frame.select(pl.col(lists[0]).cast(pl.List(pl.Float64))).to_series()
+    if lists[0] == "poly":
+        return frame.drop(lists).with_columns(numbers.alias("corners"))
     remedy = "give the centre in x and y, width, height and the angle in radians"
     rest = sound_rows(table, frame, numbers.list.len().fill_null(0) != 5, "rbox is not five numbers", remedy)
-    x, y, width, height, angle = (pl.col(given[0]).list.get(k).cast(pl.Float64) for k in range(5))
+    x, y, width, height, angle = (pl.col(lists[0]).list.get(k).cast(pl.Float64) for k in range(5))
     box = (x - width / 2, y - height / 2, width, height, -angle)
-    return rest.with_columns(**dict(zip((*BOX, "angle"), box, strict=True))).drop(given)
+    return rest.with_columns(**dict(zip((*BOX, "angle"), box, strict=True))).drop(lists)
 
 
 def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of `corners`: the upright rectangle around them, x, y, width, height; `area` is that of the shape itself.
+    """Return x, y, width, height of the upright rectangle around `corners`, and `area` of the shape itself.
 
-    Rows stay in their order. `table` is the name that errors use: corners that are missing, not 8 finite numbers, or do not go
+    Rows stay in their order. `table` is used in errors: corners that are missing, are not 8 finite numbers, or do not go
     around a convex shape (`RowError`).
 
     >>> corner_extents("annotations", pl.DataFrame({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 0.0, 1.0]]})).rows()
@@ -67,7 +67,7 @@ def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def around_corners() -> dict[str, pl.Expr]:
-    """The columns of the upright box around `corners`, by name.
+    """Return the columns of the upright box around `corners`, by name.
 
     >>> pl.DataFrame({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0, 1.0]]}).select(**around_corners()).row(0)
     (0.0, 0.0, 2.0, 3.0)
@@ -77,7 +77,7 @@ def around_corners() -> dict[str, pl.Expr]:
 
 
 def is_turned(frame: pl.DataFrame) -> pl.Series:
-    """Flags: boxes that `angle` turns. Not those without a box or an angle, and those turned by half a turn, or several.
+    """Flag the boxes that `angle` turns, except by multiples of half a turn; rows need a box and an angle.
 
     Half a turn may be in single precision. Boxes with a negative side are malformed, and not turned.
 
@@ -93,7 +93,7 @@ def is_turned(frame: pl.DataFrame) -> pl.Series:
 
 
 def upright(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the upright box around each box that `angle` turns, whose angle is then 0. `area` stays that of the shape.
+    """Return the frame with the upright box around each turned box, with angle 0. `area` remains that of the shape.
 
     >>> quarter = {"x": [10.0], "y": [20.0], "width": [60.0], "height": [40.0], "angle": [1.5707963267948966]}
     >>> upright(pl.DataFrame(quarter)).row(0)
@@ -113,9 +113,9 @@ def upright(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def turned_corners(angle: pl.Expr) -> list[pl.Expr]:
-    """x and y of the corners of `x, y, width, height` turned by an angle: clockwise from the left end of its top.
+    """Return x and y of the corners of `x, y, width, height` turned by an angle: clockwise from the left end of the top.
 
-    With one negative side, which is malformed, they have no area, and so overlap nothing.
+    A malformed box with one negative side gets corners without area, which overlap nothing.
 
     >>> boxes = pl.DataFrame({"x": [1.0, 1.0], "y": [2.0, 2.0], "width": [3.0, -3.0], "height": [4.0, 4.0]})
     >>> boxes.select(pl.concat_list(turned_corners(pl.lit(0.0))).alias("corners"))["corners"].to_list()
@@ -133,7 +133,7 @@ def turned_corners(angle: pl.Expr) -> list[pl.Expr]:
 
 
 def with_corners(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the upright boxes around turned ones, and `corners` in the place of `angle`, if any box is turned.
+    """Return the frame with upright boxes around turned ones, and `corners` in place of `angle`, if any box is turned.
 
     >>> quarter = {"x": [1.0], "y": [2.0], "width": [8.0], "height": [4.0], "angle": [1.5707963267948966]}
     >>> with_corners(pl.DataFrame(quarter)).select("x", "y", "width", "height", "angle").row(0)
@@ -141,53 +141,53 @@ def with_corners(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if not is_turned(frame).any():
         return frame
-    given = [pl.col("corners")] if "corners" in frame.columns else []
+    own_corners = [pl.col("corners")] if "corners" in frame.columns else []
     has_angle = pl.all_horizontal(pl.col(*BOX, "angle").is_not_null())
-    made = pl.when(has_angle).then(pl.concat_list(turned_corners(pl.col("angle"))))
-    corners = frame.select(corners=pl.coalesce(*given, made)).to_series()
+    from_angle = pl.when(has_angle).then(pl.concat_list(turned_corners(pl.col("angle"))))
+    corners = frame.select(corners=pl.coalesce(*own_corners, from_angle)).to_series()
     return upright(frame).with_columns(corners, angle=pl.lit(None, pl.Float64))
 
 
 def _exact(value: pl.Expr) -> pl.Expr:
-    """Sines and cosines, exact at multiples of a right angle, which may be in single precision."""
+    """Return sines and cosines, exact at multiples of a right angle, which may be in single precision."""
     return pl.when(value.abs() < _SINGLE).then(0.0).otherwise(value)
 
 
 def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
-    """The corners of every row, of shape (rows, 4, 2)."""
+    """Return the corners of every row, of shape (rows, 4, 2)."""
     import numpy as np
 
     has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
-    given, turned = check_corners(table, frame)
+    own_corners, turned_boxes = check_corners(table, frame)
     corners = np.empty((frame.height, 4, 2))
     with_corners = has_corners.to_numpy()
     if "corners" in frame.columns:
-        corners[with_corners] = given
-    if turned is not None:
-        corners[~with_corners] = turned
+        corners[with_corners] = own_corners
+    if turned_boxes is not None:
+        corners[~with_corners] = turned_boxes
     return corners
 
 
 def check_corners(table: str, frame: pl.DataFrame) -> tuple[Array | None, Array | None]:
-    """The corners of the rows that have `corners`, and of the others, None without such; rows may be refused: `sound_rows`.
+    """Return the corners of rows with `corners`, and of other rows (None without any); rows may be rejected: see `sound_rows`.
 
     >>> given, turned = check_corners("detections", pl.DataFrame({"corners": [[0.0, 0, 2, 0, 2, 2, 0, 2]]}))
     >>> given.shape, turned
     ((1, 4, 2), None)
     """
     if not {"corners", "angle"} & set(frame.columns):
-        return None, None  # which whoever compares them refuses
+        return None, None  # rejected when shapes are compared
     has_corners = frame["corners"].is_not_null() if "corners" in frame.columns else pl.repeat(False, frame.height, eager=True)
     if "angle" not in frame.columns:
         frame = sound_rows(table, frame, ~has_corners, "corners is missing", "supply it, or a column angle")
         return _given_corners(table, frame), None
     others = frame.filter(~has_corners)
-    given = _given_corners(table, frame.filter(has_corners)) if "corners" in frame.columns else None
-    return given, _turned_boxes(table, others) if others.height else None
+    own_corners = _given_corners(table, frame.filter(has_corners)) if "corners" in frame.columns else None
+    return own_corners, _turned_boxes(table, others) if others.height else None
 
 
 def _given_corners(table: str, frame: pl.DataFrame) -> Array:
-    """`corners` as an array of shape (rows, 4, 2), checked."""
+    """Return `corners` as an array of shape (rows, 4, 2), checked."""
     import numpy as np
 
     broken = frame["corners"].list.len().fill_null(0) != 8
@@ -207,7 +207,7 @@ def _given_corners(table: str, frame: pl.DataFrame) -> Array:
 
 
 def are_convex(corners: Array) -> Array:
-    """Flags of the rows of `corners`, of shape (rows, 4, 2), that go around a convex shape but for rounding.
+    """Flag the rows of `corners`, of shape (rows, 4, 2), that go around a convex shape up to rounding.
 
     >>> import numpy as np
     >>> are_convex(np.array([[[0.0, 0], [2, 0], [2, 2], [0, 2]], [[0.0, 0], [2, 0], [0, 2], [2, 2]]])).tolist()
@@ -222,10 +222,10 @@ def are_convex(corners: Array) -> Array:
 
 
 def smallest_rectangles(corners: Array) -> Array:
-    """The corners of the smallest rectangle around the four points of each row, whatever their order.
+    """Return the corners of the smallest rectangle around the four points of each row, in any order.
 
-    One of its sides lies on a line through two of the points, so that the smallest along all six lines is it; of equal ones,
-    that along the first corners. Source: `minAreaRect` of OpenCV.
+    One of its sides lies on a line through two of the points, so it is the smallest rectangle along the six lines; of equal
+    ones, the one along the first corners. Source: `minAreaRect` of OpenCV.
 
     >>> import numpy as np
     >>> smallest_rectangles(np.array([[[0.0, 0], [2, 0], [0, 1], [2, 1]]])).tolist()
@@ -250,7 +250,7 @@ def smallest_rectangles(corners: Array) -> Array:
 
 
 def sides_of(rectangles: Array) -> Array:
-    """Both sides of rectangles given by their corners, of shape (rows, 2), in single precision as kits have them.
+    """Return both sides of rectangles given by their corners, of shape (rows, 2), in single precision as in kits.
 
     >>> import numpy as np
     >>> sides_of(np.array([[[0.0, 0], [2, 0], [2, 1], [0, 1]]])).tolist()
@@ -263,7 +263,7 @@ def sides_of(rectangles: Array) -> Array:
 
 
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
-    """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
+    """Return the corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
     sieve = Sieve(table, frame)
     sieve.refuse_no_number("angle", "give it in radians; upright boxes have 0")
     frame = sieve.sound(frame)
@@ -272,7 +272,7 @@ def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
 
 
 def turns(corners: Array) -> Array:
-    """At each corner the cross product of the sides before and after it: positive, negative, or 0 where they are in line."""
+    """Return the cross product of the sides before and after each corner: positive, negative, or 0 if they are in line."""
     import numpy as np
 
     sides = np.roll(corners, -1, axis=1) - corners
@@ -281,14 +281,14 @@ def turns(corners: Array) -> Array:
 
 
 def flattened(corners: Array) -> Array:
-    """Corners without an area, so that they overlap nothing; the box around them stays."""
+    """Return corners without area, which overlap nothing; the box around them is unchanged."""
     import numpy as np
 
     return np.stack([corners.min(axis=1), corners.max(axis=1)], axis=1).repeat(2, axis=1)
 
 
 def with_other_corners(table: str, frame: pl.DataFrame, change: Callable[[Array], Array]) -> pl.DataFrame:
-    """The frame with corners that do not go around a convex shape changed.
+    """Return the frame with corners changed that do not go around a convex shape.
 
     >>> from apframe.rows import MALFORMED_KEPT, treating_malformed
     >>> crossed = pl.DataFrame({"detection_id": [1], "corners": [[0.0, 0.0, 4.0, 4.0, 4.0, 0.0, 0.0, 4.0]]})
@@ -303,6 +303,6 @@ def with_other_corners(table: str, frame: pl.DataFrame, change: Callable[[Array]
     if not crossed.any():
         return frame
     corners[crossed] = change(corners[crossed])
-    is_given = frame["corners"].is_not_null()
+    has_corners = frame["corners"].is_not_null()
     around = pl.Series(corners.reshape(-1, 8), dtype=pl.Array(pl.Float64, 8)).arr.to_list()
-    return frame.with_columns(corners=around.gather((is_given.cum_sum() - 1).set(~is_given, None)))
+    return frame.with_columns(corners=around.gather((has_corners.cum_sum() - 1).set(~has_corners, None)))

@@ -1,4 +1,4 @@
-"""Cuboids: upright boxes in space, as of lidar, with a heading."""
+"""Cuboids: upright boxes in space with a heading, as in lidar data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _CAMERA = ("camera_x", "camera_y", "camera_z", "rotation_y")
 
 
 def with_cuboids(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with cuboids as our columns, where it has them by another convention; the columns of that one are dropped.
+    """Convert cuboids in other conventions to the canonical columns; the other columns are dropped.
 
-    Ours is the centre in a frame whose z axis points up, and a yaw that turns from x to y. There are two others:
+    The canonical columns are the centre in a frame whose z axis points up, and a yaw that turns from x to y. Others are read:
 
-    - `cuboid_bottom` in the place of `cuboid_z`: the height of the bottom face.
-    - `camera_x, camera_y, camera_z, rotation_y` in the place of the centre and the yaw: a camera's frame (x right, y down,
+    - `cuboid_bottom` in place of `cuboid_z`: the height of the bottom face.
+    - `camera_x, camera_y, camera_z, rotation_y` in place of the centre and the yaw: a camera's frame (x right, y down,
       z ahead), in which the point is the centre of the bottom face, and the rotation is about the y axis.
 
     Raises
     ------
     ColumnError
-        such a column does not hold numbers; `cuboid_height` is missing, which the height of the centre needs
+        such a column does not hold numbers; `cuboid_height` is missing, which is required for the height of the centre
 
     >>> sizes = {"cuboid_length": [4.0], "cuboid_width": [2.0], "cuboid_height": [1.5]}
     >>> camera = {"camera_x": [3.0], "camera_y": [1.5], "camera_z": [20.0], "rotation_y": [0.5]}
@@ -56,9 +56,9 @@ def _require_numbers(table: str, frame: pl.DataFrame, names: tuple[str, ...]) ->
 
 
 def cuboid_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of cuboids: the upright rectangle around them seen from above, in metres; `area` is length times width.
+    """Return the upright rectangle around cuboids seen from above, in metres, as box columns; `area` is length times width.
 
-    Rows stay in their order. `table` is the name that errors use: cuboids that are missing, or that `check_cuboids` refuses.
+    Rows stay in their order. `table` is used in errors: cuboids that are missing, or that `check_cuboids` rejects.
 
     >>> cuboid = {"cuboid_x": [3.0], "cuboid_y": [1.0], "cuboid_z": [0.0], "cuboid_length": [4.0], "cuboid_width": [2.0],
     ...           "cuboid_height": [1.5], "cuboid_yaw": [0.0]}
@@ -72,7 +72,7 @@ def cuboid_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def around_cuboids() -> dict[str, pl.Expr]:
-    """The columns of the upright rectangle around a cuboid seen from above, by name.
+    """Return the columns of the upright rectangle around a cuboid seen from above, by name.
 
     >>> turned = {"cuboid_x": [3.0], "cuboid_y": [1.0], "cuboid_length": [4.0], "cuboid_width": [2.0], "cuboid_yaw": [1.5708]}
     >>> pl.DataFrame(turned).select(**around_cuboids()).select(pl.all().round(3)).row(0)
@@ -85,16 +85,16 @@ def around_cuboids() -> dict[str, pl.Expr]:
 
 
 def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> pl.DataFrame:
-    """The rows without those that have a part of a cuboid, a number that is not finite, or no size; see `sound_rows`.
+    """Return the rows with complete cuboids of finite numbers and positive sizes, or without cuboids; see `sound_rows`.
 
-    Rows in which all numbers of the cuboid are null have none.
+    Rows in which all numbers of the cuboid are null have no cuboid.
 
     Raises
     ------
     ColumnError
         a column of `needs` is missing
     RowError
-        numbers are missing or not finite, or a side is not positive; naming the ids
+        numbers are missing or not finite, or a side is not positive; names the ids
 
     >>> check_cuboids("detections", pl.DataFrame({"cuboid_x": [3.0, None], "cuboid_y": [1.0, None]}), ("cuboid_x",)).height
     2
@@ -117,7 +117,7 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> pl
 
 
 def like_degrees(frame: pl.DataFrame) -> float | None:
-    """The first yaw that looks like degrees, where more than half of the table's do: they are beyond 7; otherwise None.
+    """Return the first yaw that looks like degrees, if more than half of them do (beyond 7 in size); otherwise None.
 
     >>> like_degrees(pl.DataFrame({"cuboid_yaw": [1.0, 90.0, -45.0]})), like_degrees(pl.DataFrame({"cuboid_yaw": [1.0, 9.0]}))
     (90.0, None)
@@ -129,5 +129,5 @@ def like_degrees(frame: pl.DataFrame) -> float | None:
 
 
 def check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """`check_cuboids` of whatever columns there are."""
+    """Check cuboids with the columns that exist, see `check_cuboids`."""
     return check_cuboids(table, frame, ())

@@ -1,4 +1,4 @@
-"""The shapes that there are, as declarations. A new one is a `Shape` here, and a module with its functions.
+"""Declarations of all shapes. A new shape requires a `Shape` here, and a module with its functions.
 
 The module of a shape is imported when one of its functions is first called.
 """
@@ -31,7 +31,7 @@ LABEL_MAP = Column(
 
 
 def _of(home: str) -> Callable[[str, Any], Any]:
-    """A function of the module of a shape."""
+    """Return a function that imports the module of a shape when it is called."""
     return lambda table, value: imported(f"apframe.tables.shapes.{home}")(table, value)
 
 
@@ -52,7 +52,7 @@ MASKS = Shape(
     decode=_of("masks:decode_masks"),
     uses_images=True,
     json_field="segmentation",
-    called={"mask: {}": ("polygon", "masks")},
+    other_names={"mask: {}": ("polygon", "masks")},
     array=("masks", ("height", "width")),
 )
 KEYPOINTS = Shape(
@@ -79,7 +79,7 @@ CORNERS = Shape(
     check=_of("corners:check_corners"),
     extents=_of("corners:corner_extents"),
     json_field="corners",
-    called={"corners: {}": ("poly",)},
+    other_names={"corners: {}": ("poly",)},
     accepts=ULTRALYTICS,
     accept=_of("corners:accept_ultralytics"),
     array=("corners", (4, 2)),
@@ -96,7 +96,7 @@ INTERVALS = Shape(
     check=_of("intervals:check_intervals"),
     extents=_of("intervals:interval_extents"),
     json_field="start_time",
-    called={
+    other_names={
         "start_time: {}": ("t-start", "t_start", "start"),
         "end_time: {}": ("t-end", "t_end", "end"),
         "start_time and end_time: the two numbers of {}": ("segment",),
@@ -122,7 +122,7 @@ CUBOIDS = Shape(
     accepts=("camera_x", "cuboid_bottom"),
     accept=_of("cuboids:with_cuboids"),
     json_field="cuboid_x",
-    called={
+    other_names={
         "camera_x: {}": ("location_x",),
         "camera_y: {}": ("location_y",),
         "camera_z: {}": ("location_z",),
@@ -148,7 +148,7 @@ SPHERES = Shape(
     check=_of("spheres:check"),
     extents=_of("spheres:sphere_extents"),
     json_field="sphere_x",
-    called={
+    other_names={
         "sphere_x: {}": ("coordX",),
         "sphere_y: {}": ("coordY",),
         "sphere_z: {}": ("coordZ",),
@@ -204,7 +204,7 @@ SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 
 
 def shape_of(frame: pl.DataFrame) -> Shape | None:
-    """The first shape other than boxes that a table has; None if it has boxes at most.
+    """Return the first shape of a table other than boxes; None if it has no other.
 
     >>> shape = shape_of(pl.DataFrame({"corners": [[1.0]], "keypoints": [[2.0]]}))
     >>> shape is KEYPOINTS

@@ -1,4 +1,4 @@
-"""Intersections of masks: how many pixels both have, for many pairs at once."""
+"""Intersections of masks: numbers of shared pixels, for many pairs at once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from apframe.lazily import cached_property
 from apframe.tables.shapes.pixel_runs import Runs, in_blocks, spread
 
-_FEW = 8  # runs of a column that are gone through one by one
+_FEW = 8  # largest number of runs of a column that are compared one by one
 
 
 def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.ndarray) -> np.ndarray:
-    """How many pixels the masks of each pair share: mask number `left_mask` of one, `right_mask` of the other; of one image.
+    """Count the shared pixels of each pair of masks of one image: number `left_mask` of `left`, `right_mask` of `right`.
 
-    Each run of the left mask is looked up in the same column of the right one. Nearly always that has one run there, or none;
-    a few more are gone through in turn; and where there are many, as in masks of noise, the pixels above the run's ends are
+    Each run of the left mask is looked up in the same column of the right one, which nearly always has one run there, or none.
+    A few more runs are compared one by one. If there are many, as in masks of noise, the pixels above the ends of the run are
     counted, so that the cost stays linear.
 
     >>> from apframe.tables.shapes.pixel_runs import pack
@@ -27,19 +27,19 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
     left_mask, right_mask = left_mask[order], right_mask[order]
 
     def of_block(first: int, last: int) -> np.ndarray:
-        known, number = np.unique(right_mask[first:last], return_inverse=True)
-        return _Lookup(right.take(known)).shared(left.take(left_mask[first:last]), number)
+        used, number = np.unique(right_mask[first:last], return_inverse=True)
+        return _Lookup(right.take(used)).shared(left.take(left_mask[first:last]), number)
 
     shared = np.empty(len(order), dtype=np.int64)
     n_runs = (left.stop - left.start)[left_mask] + (right.stop - right.start)[right_mask]
-    shared[order] = np.concatenate(in_blocks(of_block, 2 * n_runs))  # looking up takes twice the room
+    shared[order] = np.concatenate(in_blocks(of_block, 2 * n_runs))  # the lookup takes twice the memory
     return shared
 
 
 class _Lookup:
-    """The runs of masks by column: a table with a place for every column of each mask's box, and one behind them.
+    """The runs of masks by column: a table with a place for every column of each mask's box, and one after them.
 
-    The table holds the first run of a column; further ones stand in a list, in the order of their places.
+    The table holds the first run of a column; further runs are in a list, in the order of their places.
     """
 
     def __init__(self, masks: Runs) -> None:
@@ -53,7 +53,7 @@ class _Lookup:
         run = spread(masks.start, n)
         place = np.repeat(self.base - self.left, n)
         place += masks.column[run]
-        # backwards, so that the first run of a column is the one that stays
+        # backwards, so that the first run of a column is written last
         self.top[place[::-1]], self.bottom[place[::-1]] = masks.top[run[::-1]], masks.bottom[run[::-1]]
         further = np.flatnonzero(place[1:] == place[:-1]) + 1
         self.place, run = place[further], run[further]
@@ -67,7 +67,7 @@ class _Lookup:
         self.step = int(masks.height.max(initial=0)) + 1
 
     def shared(self, masks: Runs, number: np.ndarray) -> np.ndarray:
-        """How many pixels of each mask lie in the one of that number."""
+        """Count the pixels that each mask shares with the mask of the given number."""
         n = masks.stop - masks.start
         run = spread(masks.start, n)
         top, bottom = masks.top[run], masks.bottom[run]
@@ -87,7 +87,7 @@ class _Lookup:
         return total
 
     def _further(self, place: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-        """How many pixels of runs lie in those further runs of their columns."""
+        """Count the pixels of runs that lie in the further runs of their columns."""
         pixels = np.zeros(len(place), dtype=top.dtype)
         n, first = self.n_further[place], self.first_further[place]
         row, number = np.flatnonzero(n <= _FEW), 0
@@ -103,7 +103,7 @@ class _Lookup:
         return pixels
 
     def _above(self, place: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """How many pixels of further runs lie above a row in a column, or in places before it."""
+        """Count the pixels of further runs above a row in a column, or in places before it."""
         key = place * self.step + row
         run = np.searchsorted(self._key, key, side="right") - 1
         return np.where(run < 0, 0, self._before[run] + np.minimum(key - self._key[run], self._length[run]))

@@ -1,4 +1,4 @@
-"""Intervals of time, as of actions in videos."""
+"""Time intervals, such as actions in videos."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from apframe.validation import Sieve
 
 
 def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of intervals: x = start_time, y = 0, width = end_time - start_time, height = 1, area = width.
+    """Return the box columns of intervals: x = start_time, y = 0, width = end_time - start_time, height = 1, area = width.
 
-    Rows stay in their order. Raises `RowError` as `IntervalIoU` does; `table` is the name that its message uses.
+    Rows stay in their order. Raises `RowError` as `IntervalIoU` does; `table` is used in its message.
 
     >>> interval_extents("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).rows()
     [(2.0, 0.0, 4.0, 1.0, 4.0)]
@@ -23,7 +23,7 @@ def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_intervals(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose numbers are there, finite, and the right way round, see `sound_rows`; `ColumnError` without the columns.
+    """Return the rows with finite times in the right order, see `sound_rows`; raise `ColumnError` without the columns.
 
     >>> check_intervals("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).height
     1

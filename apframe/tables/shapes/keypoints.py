@@ -21,36 +21,36 @@ REMEDY = "keypoints without a position are 0, 0, 0"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The keypoints of some rows, equally many in each.
+    """The keypoints of some rows, the same number in each.
 
     Attributes
     ----------
     points
         x + iy, of shape (rows, keypoints)
     visible
-        which of them are, of the same shape
+        flags of the visible keypoints, of the same shape
     """
 
     points: Array
     visible: Array
 
     def take(self, rows: Array) -> Places:
-        """Some of the rows, in any order."""
+        """Select rows, in any order."""
         return Places(self.points[rows], self.visible[rows])
 
     @cached_property
     def hull(self) -> tuple[Array, Array]:
-        """The corners of the rectangle around the keypoints of each row, first and last."""
+        """The first and last corners of the rectangle around the keypoints of each row."""
         import numpy as np
 
         return _hull(self.points.reshape(-1), np.arange(0, self.points.size, self.points.shape[1]))
 
 
 def keypoint_extents(table: str, shapes: pl.DataFrame | Places) -> pl.DataFrame:
-    """The box columns of keypoints: the rectangle around all of them, whatever their visibility: x, y, width, height, area.
+    """Return x, y, width, height and area of the rectangle around all keypoints, visible or not.
 
-    Rows stay in their order. `table` is the name that errors use: lists that are missing or empty, that are not three
-    numbers for each keypoint, or that hold what is no finite number (`RowError`).
+    Rows stay in their order. `table` is used in errors: lists that are missing or empty, do not have three numbers for each
+    keypoint, or have values that are not finite numbers (`RowError`).
 
     Source: `COCO.loadRes` of pycocotools.
 
@@ -68,7 +68,7 @@ def keypoint_extents(table: str, shapes: pl.DataFrame | Places) -> pl.DataFrame:
 
 
 def check_keypoints(table: str, frame: pl.DataFrame, number: int | None = None) -> pl.DataFrame:
-    """The rows that have three finite numbers for each keypoint, of which there are `number`, if given; see `sound_rows`.
+    """Return the rows with three finite numbers for each keypoint, and `number` keypoints if given; see `sound_rows`.
 
     >>> check_keypoints("annotations", pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0]]}), 1).height
     1
@@ -87,7 +87,7 @@ def check_keypoints(table: str, frame: pl.DataFrame, number: int | None = None) 
 
 
 def place_keypoints(lists: pl.Series, number: int) -> Places:
-    """The keypoints of lists that have so many each, all of them finite numbers.
+    """Return the keypoints of lists with `number` keypoints each, whose numbers must be finite.
 
     >>> places = place_keypoints(pl.Series([[1.0, 2.0, 2.0], [3.0, 4.0, 0.0]]), 1)
     >>> places.points.tolist(), places.visible.tolist()
@@ -98,7 +98,7 @@ def place_keypoints(lists: pl.Series, number: int) -> Places:
 
 
 def are_sound(lists: pl.Series, number: int) -> bool:
-    """Look quickly whether `place_keypoints` may be called; where numbers are huge, the answer may be no for sound lists, too.
+    """Return True if `place_keypoints` can be called; a fast check, which may return False for sound lists of huge numbers.
 
     >>> are_sound(pl.Series([[1.0, 2.0, 2.0]]), 1), are_sound(pl.Series([[1.0, 2.0, 2.0], None]), 1)
     (True, False)
@@ -107,7 +107,7 @@ def are_sound(lists: pl.Series, number: int) -> bool:
 
 
 def _are_finite(numbers: pl.Series) -> bool:
-    return not numbers.null_count() and math.isfinite(numbers.sum())  # much cheaper than a look at every list
+    return not numbers.null_count() and math.isfinite(numbers.sum())  # much cheaper than checking every list
 
 
 def _points(numbers: Array) -> Array:
@@ -117,7 +117,7 @@ def _points(numbers: Array) -> Array:
 
 
 def _hull(points: Array, starts: Array) -> tuple[Array, Array]:
-    """The corners of the rectangle around the points of each row, whose first ones are given."""
+    """Return the corners of the rectangle around the points of each row; `starts` has the first point of each."""
     import numpy as np
 
     low, high = (
@@ -127,7 +127,7 @@ def _hull(points: Array, starts: Array) -> tuple[Array, Array]:
 
 
 def complex_of(real: Array, imaginary: Array) -> Array:
-    """The complex numbers with these parts.
+    """Return complex numbers from their parts.
 
     >>> import numpy as np
     >>> complex_of(np.array([1.0]), np.array([2.0])).tolist()
@@ -139,7 +139,7 @@ def complex_of(real: Array, imaginary: Array) -> Array:
 
 
 def are_not_finite(frame: pl.DataFrame) -> pl.Series:
-    """Flags: rows whose `keypoints` hold a number that is missing or not finite.
+    """Flag the rows whose `keypoints` have a number that is missing or not finite.
 
     >>> are_not_finite(pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0], [1.0, None, 2.0]]})).to_list()
     [False, True]

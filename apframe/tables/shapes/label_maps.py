@@ -19,16 +19,16 @@ from apframe.wording import counted, listed, reason
 
 _COLORS = ("RGB", "RGBA", "RGBX")
 _START_OF_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-_HEAD = struct.Struct(f">{len(_START_OF_PNG)}sIIBB")  # of a PNG: width, height, bits of a channel, type of color
-_CHANNELS = {0: 1, 2: 3, 6: 4}  # by types of color: those without a palette
-_LARGEST = 1 << 26  # pixels of a picture that is read without Pillow, which refuses those that are too large
+_HEAD = struct.Struct(f">{len(_START_OF_PNG)}sIIBB")  # head of a PNG: width, height, bits of a channel, type of color
+_CHANNELS = {0: 1, 2: 3, 6: 4}  # number of channels of each type of color without a palette
+_LARGEST = 1 << 26  # largest number of pixels that is read without Pillow, which rejects larger images
 INNER = 1 << 24
-"""Stands for the inner part of any segment, where boundaries are compared."""
-_STEP = 2 * INNER  # of the first of two numbers in one
+"""The number for the inner part of any segment if boundaries are compared."""
+_STEP = 2 * INNER  # factor of the first of two numbers that are packed into one
 
 
 def _read_pixels(path: str | Path) -> np.ndarray:
-    """The pixels of a label map, of shape (height, width, channels): one with numbers, or at least three of a color."""
+    """Return the pixels of a label map, of shape (height, width, channels): one channel of numbers, or 3 or 4 of color."""
     if not is_file(path):  # a pipe or a device is an error of its own
         raise FormatError("there is no such label map", path=path)
     pixels = _by_imagecodecs(path)
@@ -45,9 +45,9 @@ def _read_pixels(path: str | Path) -> np.ndarray:
 
 
 def _by_imagecodecs(path: str | Path) -> np.ndarray | None:
-    """The pixels of a PNG with 8 bits a channel, which imagecodecs decodes in a third of the time that Pillow takes.
+    """Decode a PNG with 8 bits a channel with imagecodecs, which takes a third of the time of Pillow.
 
-    None if imagecodecs is not installed, or for any other file, including a damaged one: Pillow says what is wrong with it.
+    Return None if imagecodecs is not installed, or for any other file, including damaged ones, which Pillow explains.
     """
     with suppress(ImportError, OSError, RuntimeError, ValueError), Path(path).open("rb") as file:
         from imagecodecs import spng_decode
@@ -74,9 +74,9 @@ def _by_pillow(image: Any, path: str | Path) -> np.ndarray:
 
 
 def _numbers(pixels: np.ndarray) -> np.ndarray:
-    """The numbers of pixels, whose channels are the last axis.
+    """Return the numbers of pixels, whose channels are the last axis.
 
-    A color is R + 256 G + 65536 B, whatever its fourth channel. A single channel has the numbers, or the places in a palette.
+    A color is R + 256 G + 65536 B, whatever its fourth channel. A single channel has numbers or palette indices.
 
     Source: `rgb2id` of panopticapi.
     """
@@ -87,10 +87,10 @@ def _numbers(pixels: np.ndarray) -> np.ndarray:
 
 
 def count_labels(paths: Sequence[str]) -> pl.DataFrame:
-    """How many pixels each number has in each label map, and how large the map is.
+    """Count the pixels of each number in each label map, and return the size of the map.
 
-    Columns: image (its place among the paths), segment_id, pixels, image_height, image_width; by image and number. The label
-    maps are read side by side, and each is let go before the next one.
+    Columns: image (its position among the paths), segment_id, pixels, image_height, image_width; by image and number. The
+    label maps are read in parallel, and each is released before the next one.
 
     Raises
     ------
@@ -108,21 +108,22 @@ def count_labels(paths: Sequence[str]) -> pl.DataFrame:
     return _tabulate(["segment_id", "pixels", "image_height", "image_width"], map_parts(count, paths))
 
 
-def share_pixels(expected: Sequence[str], found: Sequence[str], dilation: float | None = None) -> pl.DataFrame:
-    """How many pixels the segments of two label maps of each image share.
+def share_pixels(annotated: Sequence[str], detected: Sequence[str], dilation: float | None = None) -> pl.DataFrame:
+    """Count the pixels that the segments of two label maps of each image share.
 
     Parameters
     ----------
-    expected, found
+    annotated, detected
         the paths of the label maps with annotated and with detected segments, one of each for every image
     dilation
-        compare inner boundaries: a pixel of a segment that lies further from other numbers and from the edge of the image than
-        this share of the diagonal, rounded and at least 1, has `INNER` in place of its number. Distances are those of squares
+        compare inner boundaries: a pixel of a segment that is further from other numbers and from the edge of the image than
+        this fraction of the diagonal, rounded and at least 1, has `INNER` in place of its number. The distance is the larger
+        one of x and y
 
     Returns
     -------
-    image (its place among the paths), annotated and detected (numbers of the label maps), and pixels: a row for each two
-    numbers that share pixels; by image and numbers.
+    image (its position among the paths), annotated and detected (numbers of the label maps), and pixels: a row for each pair
+    of numbers that share pixels; by image and numbers.
 
     Raises
     ------
@@ -141,11 +142,11 @@ def share_pixels(expected: Sequence[str], found: Sequence[str], dilation: float 
         both, pixels = _count(*maps)
         return [both // _STEP, both % _STEP, pixels]
 
-    return _tabulate(["annotated", "detected", "pixels"], map_parts(count, list(zip(expected, found, strict=True))))
+    return _tabulate(["annotated", "detected", "pixels"], map_parts(count, list(zip(annotated, detected, strict=True))))
 
 
 def refuse_unlisted(shared: pl.DataFrame, rows: pl.DataFrame, maps: pl.DataFrame) -> None:
-    """An error where a detected label map has a number that is not among the rows.
+    """Raise an error if a detected label map has a number that is not among the rows.
 
     Parameters
     ----------
@@ -172,9 +173,9 @@ def refuse_unlisted(shared: pl.DataFrame, rows: pl.DataFrame, maps: pl.DataFrame
 
 
 def outlined(values: np.ndarray, dilation: float) -> np.ndarray:
-    """The numbers with `INNER` inside segments: see `share_pixels`.
+    """Return the numbers with `INNER` inside segments: see `share_pixels`.
 
-    Source: `mask_to_boundary` of boundary-iou-api, of one segment after the other.
+    Source: `mask_to_boundary` of boundary-iou-api, applied to each segment.
 
     >>> outlined(np.full((3, 4), 7, dtype=np.uint32), 0.02)[1].tolist()
     [7, 16777216, 16777216, 7]
@@ -187,7 +188,7 @@ def outlined(values: np.ndarray, dilation: float) -> np.ndarray:
 
 
 def _within_runs(values: np.ndarray, distance: int) -> np.ndarray:
-    """Flags: pixels with that many equal ones on either side in their row."""
+    """Flag the pixels with at least `distance` equal pixels on either side in their row."""
     begins = np.ones(values.shape, dtype=bool)
     begins[:, 1:] = values[:, 1:] != values[:, :-1]
     starts = np.flatnonzero(begins)
@@ -201,12 +202,12 @@ def _within_runs(values: np.ndarray, distance: int) -> np.ndarray:
 
 
 def _count(*maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different numbers of the pixels, ascending, and how often each is there; of two maps `first * _STEP + second`.
+    """Return the unique numbers of the pixels, ascending, and their counts; for two maps, numbers are `first * _STEP + second`.
 
     Runs of equal pixels are counted, which are far fewer than pixels.
     """
     flat = [each.reshape(-1, each.shape[-1]) for each in maps]
-    # a place that is named several times begins runs without pixels
+    # duplicate places begin runs without pixels
     starts = np.sort(np.concatenate([_run_starts(each) for each in flat]), kind="stable")
     numbers = np.zeros(len(starts), dtype=np.int64)
     for each in flat:
@@ -216,7 +217,7 @@ def _count(*maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _run_starts(pixels: np.ndarray) -> np.ndarray:
-    """The places of pixels that differ from the one before, and of the first one; some may be named several times."""
+    """Return the places of the first pixel and of pixels that differ from the one before; with duplicates."""
     n_channels = pixels.shape[1]
     values = pixels.reshape(-1)  # comparing channels one by one takes far longer
     changes = np.flatnonzero(values[n_channels:] != values[:-n_channels]) // n_channels + 1
@@ -224,7 +225,7 @@ def _run_starts(pixels: np.ndarray) -> np.ndarray:
 
 
 def _tabulate(names: Sequence[str], counted: Sequence[Sequence[np.ndarray]]) -> pl.DataFrame:
-    """A frame with the rows of each image, which are given by column, and the image."""
+    """Return a frame with the image, and the rows of each image, which are given by column."""
     columns = {name: [np.zeros(0, dtype=np.int64), *(of[k] for of in counted)] for k, name in enumerate(names)}
     image = np.repeat(np.arange(len(counted)), [len(of[0]) for of in counted])
     joined = {name: np.concatenate([each.astype(np.int64) for each in values]) for name, values in columns.items()}

@@ -1,4 +1,4 @@
-"""The column `mask` of a canonical table as runs: JSON text, encodings, polygons or bitmaps, and what is wrong with them."""
+"""The column `mask` of a canonical table as runs: JSON text, encodings, polygons or bitmaps, and their faults."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
 _WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
-_DECODED_AT_ONCE = 1 << 11  # texts of JSON: the parser takes many times their room
+_DECODED_AT_ONCE = 1 << 11  # texts of JSON: the parser takes many times their memory
 _FAR = 2**62
-_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
+_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # anything but whole numbers in plain run lengths
 _ROW = "row"
 _NEITHER = "mask is neither polygons nor run lengths"
 _EITHER = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
@@ -45,9 +45,9 @@ _OR_POLYGONS = "; if these are polygons, give lists of floats"
 
 
 def mask_extents(masks: Runs) -> pl.DataFrame:
-    """The box and the number of pixels of each mask, as the COCO mask API computes them.
+    """Return the box and the number of pixels of each mask, as computed by the COCO mask API.
 
-    Columns `x, y, width, height, area`; zeros where a mask has no pixels.
+    Columns `x, y, width, height, area`; zeros for masks without pixels.
 
     >>> square = '{"size": [4, 5], "counts": [5, 2, 2, 2, 9]}'
     >>> mask_extents(read_masks("detections", pl.DataFrame({"detection_id": [1], "mask": [square]}))).row(0)
@@ -60,24 +60,24 @@ def mask_extents(masks: Runs) -> pl.DataFrame:
 
 
 def read_masks(table: str, frame: pl.DataFrame) -> Runs:
-    """The masks of all rows.
+    """Decode the masks of all rows.
 
     Parameters
     ----------
     table
         "annotations" or "detections", for errors
     frame
-        canonical: the ids, `mask`, `image_height`, `image_width` (null where unknown). `mask` is COCO's JSON text, in which
-        rows may differ (polygons `[[x, y, ...], ...]`, or `{"size": [height, width], "counts": ...}` with run lengths as
-        numbers or as COCO's text), a struct of `size` and `counts`, lists of polygons (lists of floats), or bitmaps (lists of
-        rows of integers or Booleans)
+        a canonical table: the ids, `mask`, `image_height`, `image_width` (null where unknown). `mask` is COCO's JSON text
+        (polygons `[[x, y, ...], ...]`, or `{"size": [height, width], "counts": ...}` with run lengths as numbers or as COCO's
+        text; rows may differ), a struct of `size` and `counts`, lists of polygons (lists of floats), or bitmaps (lists of rows
+        of integers or Booleans)
 
     Raises
     ------
     ColumnError
         the column holds something else
     RowError
-        masks that are missing, cannot be right, or are beyond the limits in `apframe.tables.shapes.mask_limits`; naming the ids
+        masks that are missing, invalid, or beyond the limits in `apframe.tables.shapes.mask_limits`; names the ids
 
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]
@@ -86,7 +86,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
 
 
 def sound_masks(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
-    """The rows whose masks can be decoded, and `read_masks` of these; others are refused, see `sound_rows`.
+    """Return the rows whose masks can be decoded, and their masks; other rows are rejected, see `sound_rows`.
 
     >>> sound_masks("annotations", pl.DataFrame({"annotation_id": [7], "mask": [[[0, 1], [1, 1]]]}))[0]["annotation_id"].item()
     7
@@ -126,9 +126,12 @@ def _read(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
 
 
 def read_both(
-    detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None, expected: Runs | None = None
+    detections: pl.DataFrame,
+    annotations: pl.DataFrame,
+    detection_masks: Runs | None = None,
+    annotation_masks: Runs | None = None,
 ) -> tuple[Runs, Runs]:
-    """The masks of both tables; `found` and `expected` if they are known.
+    """Return the masks of both tables, decoded unless they are given.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
     >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
@@ -136,12 +139,14 @@ def read_both(
     (1, 1)
     """
     with pool() as others:
-        expecting = others.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
-        return (read_masks("detections", detections) if found is None else found), expecting.result()
+        expecting = others.submit(
+            lambda: read_masks("annotations", annotations) if annotation_masks is None else annotation_masks
+        )
+        return (read_masks("detections", detections) if detection_masks is None else detection_masks), expecting.result()
 
 
 def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
-    """Flags of the masks whose `size` is not that of their image, where that is known: run lengths, which say it themselves.
+    """Flag the masks whose own `size`, which run lengths have, differs from the known size of their image.
 
     >>> square = pl.DataFrame({"annotation_id": [1], "mask": ['{"size": [2, 2], "counts": [0, 4]}'], "image_height": [5]})
     >>> of_other_size(square, read_masks("annotations", square)).to_list()
@@ -153,7 +158,7 @@ def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
 
 
 def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
-    """A warning that names the masks whose `size` is not that of their image."""
+    """Warn of the masks whose `size` differs from that of their image, by id."""
     flags = of_other_size(frame, masks)
     if flags.any():
         key = KEY_OF[table]
@@ -164,11 +169,13 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
         )
 
 
-def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
-    """An error where masks of one image are of different sizes: of those that differ from it, or where it is unknown from the
-    first one.
+def refuse_different_sizes(
+    detections: pl.DataFrame, annotations: pl.DataFrame, detection_masks: Runs, annotation_masks: Runs
+) -> None:
+    """Reject masks if the masks of an image differ in size: those unlike the image or, if its size is unknown, unlike the
+    first mask.
     """
-    parts = [("annotations", annotations, expected), ("detections", detections, found)]
+    parts = [("annotations", annotations, annotation_masks), ("detections", detections, detection_masks)]
     is_known = all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE)
     if is_known and not any(of_other_size(frame, masks).any() for _, frame, masks in parts):
         return
@@ -182,7 +189,7 @@ def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, 
     )
     own, of_image = [pl.col("height"), pl.col("width")], [pl.col(name) for name in _SIZE]
     is_mixed = pl.any_horizontal(size.n_unique().over("image_id") > 1 for size in own)
-    right = [pl.coalesce(known, size.first().over("image_id")) for known, size in zip(of_image, own, strict=True)]
+    right = [pl.coalesce(image_size, size.first().over("image_id")) for image_size, size in zip(of_image, own, strict=True)]
     differs = is_mixed & pl.any_horizontal(size != other for size, other in zip(own, right, strict=True))
     flags = sizes.select("table", differs=differs)
     for table, frame, _ in parts:
@@ -192,7 +199,7 @@ def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, 
 
 
 def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
-    """`image_height` and `image_width`, null where unknown."""
+    """Return `image_height` and `image_width`, null where unknown."""
     return [
         frame[name].cast(pl.Int64)
         if name in frame.columns
@@ -202,7 +209,7 @@ def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
 
 
 def _from_json(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
-    """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
+    """Decode masks of COCO's text, each kind on its own, and concatenate them in the order of the rows."""
     text = rows["mask"].cast(pl.String).str.strip_chars_start()
     is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
     is_plain = is_encoding.clone()
@@ -245,16 +252,16 @@ def _parsed(table: str, rows: pl.DataFrame, dtype: Any) -> pl.DataFrame:
 
 
 def _may_be_cast(masks: pl.Series, dtype: Any) -> bool:
-    """Whether a mask may have a value of another type that the fast reader casts: a text or a fraction for a whole number."""
+    """Return True if the fast reader may cast a value of another type: a text or a fraction for a whole number."""
     if dtype is _POLYGONS:
-        return bool(masks.str.contains("[tf]").any())  # true and false; texts it refuses
+        return bool(masks.str.contains("[tf]").any())  # true and false; the fast reader rejects texts
     if dtype is _TEXT:
         return not (masks.str.contains(_WHOLE_SIZE) & masks.str.contains(_TEXT_COUNTS)).all()
     return bool((masks.str.contains(_NOT_DIGITS) | (masks.str.count_matches('"', literal=True) != 4)).any())
 
 
 def _loaded(text: str, *, is_polygons: bool) -> Any:
-    """One mask that the fast reader did not take, or should not, or what is wrong with it."""
+    """Return a mask that the fast reader does not accept, or should not, or its fault."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -272,12 +279,12 @@ def _loaded(text: str, *, is_polygons: bool) -> Any:
 
 
 def _is_whole(number: Any) -> bool:
-    """Whether it is a whole number, 7.0 too, or missing."""
+    """Return True if a value is a whole number, including 7.0, or missing."""
     return number is None or type(number) is int or (type(number) is float and number.is_integer())
 
 
 def _within_64_bits(numbers: Any) -> Any:
-    """Numbers of a list, those beyond any size that a mask may have as such."""
+    """Clip the numbers of a list to 64 bits, far beyond any size of a mask."""
     if not isinstance(numbers, list):
         return numbers
     return [None if number is None else int(max(-_FAR, min(number, _FAR))) for number in numbers]
@@ -314,17 +321,17 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
         return _from_polygons(table, _sound_parts(table, rows, of_number, broken, problem, "correct these rows"))
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
     coordinates = np.concatenate([chunk.to_numpy() for chunk in numbers.get_chunks()])
-    found = rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
-    return _decoded(table, rows, found, _from_polygons)
+    masks = rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+    return _decoded(table, rows, masks, _from_polygons)
 
 
 def _exploded(lists: pl.Series) -> pl.Series:
-    """What is in the lists, chunk by chunk: nothing is copied."""
+    """Return the items of the lists, chunk by chunk, without copying."""
     return pl.concat([chunk.explode(empty_as_null=False) for chunk in lists.get_chunks()])
 
 
 def _without_written_bitmaps(table: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose polygons are not the rows of an image in truth: they would be outlines of next to nothing."""
+    """Return the rows whose polygons are not really the rows of a bitmap, which would be outlines of almost nothing."""
     n_polygons = rows["mask"].list.len()
     is_tall = (n_polygons == rows["image_height"]) & (n_polygons > 1)
     if not is_tall.any():
@@ -354,10 +361,10 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]
         rows = sieve.sound(rows)
         counts, height, width = (each.filter(~sieve.wrong) for each in (counts, height, width))
     tall, wide = height.to_numpy(), width.to_numpy()
-    found: Runs | Fault
+    masks: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):
         texts = counts.cast(pl.Binary)
-        found = from_text(partial(_characters, texts), texts.bin.size().to_numpy().astype(np.int64), tall, wide)
+        masks = from_text(partial(_characters, texts), texts.bin.size().to_numpy().astype(np.int64), tall, wide)
     else:
         numbers = counts.explode(empty_as_null=False)
         n_counts = counts.list.len().to_numpy().astype(np.int64)
@@ -365,12 +372,12 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]
             owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
             problem = "run lengths are missing"
             return _from_encodings(table, _sound_parts(table, rows, owner, numbers.is_null(), problem, "correct these rows"))
-        found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
-    return _decoded(table, rows, found, _from_encodings)
+        masks = from_counts(numbers.to_numpy(), n_counts, tall, wide)
+    return _decoded(table, rows, masks, _from_encodings)
 
 
 def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
-    """The characters of texts number `first` to `last - 1`, one after the other."""
+    """Return the characters of texts number `first` to `last - 1`, one after the other."""
     array = texts.slice(first, last - first).to_arrow(compat_level=pl.CompatLevel.oldest())
     _, offsets, data = array.buffers()
     at = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
@@ -378,18 +385,18 @@ def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
 
 
 def _decoded(
-    table: str, rows: pl.DataFrame, found: Runs | Fault, decode: Callable[[str, pl.DataFrame], tuple[pl.DataFrame, Runs]]
+    table: str, rows: pl.DataFrame, masks: Runs | Fault, decode: Callable[[str, pl.DataFrame], tuple[pl.DataFrame, Runs]]
 ) -> tuple[pl.DataFrame, Runs]:
-    """What was decoded; where the decoder came upon masks that it refuses, these are reported, and the others decoded."""
-    if isinstance(found, Runs):
-        return rows, found
-    problem, masks = found
-    refused = pl.repeat(False, rows.height, eager=True).scatter(masks, True)
+    """Return the decoded masks; if the decoder found a fault, report its masks and decode the others."""
+    if isinstance(masks, Runs):
+        return rows, masks
+    problem, broken = masks
+    refused = pl.repeat(False, rows.height, eager=True).scatter(broken, True)
     return decode(table, sound_rows(table, rows, refused, problem, REMEDIES.get(problem, _AGAIN)))
 
 
 def _whole_numbers(sieve: Sieve, lists: pl.Series) -> pl.Series:
-    """Lists of whole numbers as Int64; or counts that are text, as they are."""
+    """Return lists of whole numbers as Int64; counts that are text are unchanged."""
     if lists.name == "counts" and lists.dtype in (pl.String, pl.Binary, pl.Null):
         return lists
     if isinstance(lists.dtype, pl.Array):
@@ -445,6 +452,6 @@ def _refuse_not_positive(sieve: Sieve, height: pl.Series, width: pl.Series, what
 def _sound_parts(
     table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str
 ) -> pl.DataFrame:
-    """The rows without those of whose masks a part is broken."""
+    """Return the rows whose masks have no broken part."""
     broken_rows = owner.filter(broken).unique()
     return sound_rows(table, rows, pl.int_range(rows.height, eager=True).is_in(broken_rows.implode()), problem, remedy)

@@ -1,12 +1,10 @@
-"""How large masks may be, for all readers and similarities.
+"""Limits on the size of masks, for all readers and similarities.
 
-What is beyond is an error that names the rows (in a file, the images), raised before anything is allocated for it.
+Larger masks are an error that names the rows (in a file, the images), raised before memory is allocated for them.
 """
 
-MOST_PIXELS = 2**30  # of a mask: their numbers are of 32 bits
-MOST_SIDE = 2**20  # its height, and its width
-MOST_STEPS = 2**22  # columns of pixels that the outlines of one mask pass, there and back counted twice
-MOST_RUNS = 2**27  # runs of pixels, each of one column, of all masks of a table; or RUNS_PER_NUMBER, if that is more
-RUNS_PER_NUMBER = (
-    32  # for each number that masks are given by, so that small files take little memory, and large ones what they need
-)
+MOST_PIXELS = 2**30  # pixels of a mask, which are numbered in 32 bits
+MOST_SIDE = 2**20  # height and width of a mask
+MOST_STEPS = 2**22  # columns of pixels that the outlines of one mask cross, in both directions together
+MOST_RUNS = 2**27  # runs of pixels, each in one column, of all masks of a table; or RUNS_PER_NUMBER, if that is more
+RUNS_PER_NUMBER = 32  # runs for each number in the input, so that small files take little memory and large files what they need

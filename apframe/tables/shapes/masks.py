@@ -1,4 +1,4 @@
-"""Masks, in all forms that COCO has; they are decoded to runs of pixels before anything is computed with them."""
+"""Masks in all forms of COCO; they are decoded to runs of pixels before anything is computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def decode_masks(table: str, frame: pl.DataFrame) -> Runs:
-    """`read_masks`, with a `MaskSizeWarning` where the size of run lengths is not that of the image.
+    """Decode the masks, with a `MaskSizeWarning` if the size of run lengths differs from that of the image.
 
     >>> square = '{"size": [4, 5], "counts": [5, 2, 2, 2, 9]}'
     >>> decode_masks("detections", pl.DataFrame({"detection_id": [1], "mask": [square]})).area.tolist()
@@ -35,7 +35,7 @@ def check_masks(table: str, frame: pl.DataFrame) -> None:
 
 
 def extents_of_masks(table: str, masks: Runs) -> pl.DataFrame:
-    """The boxes of masks and the numbers of their pixels; `table` is not used."""
+    """Return the boxes of masks and their numbers of pixels; `table` is not used."""
     from apframe.tables.shapes.mask_columns import mask_extents
 
     del table

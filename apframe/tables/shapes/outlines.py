@@ -1,4 +1,4 @@
-"""The outlines of masks: closed lines around their pixels, with few enough points to be drawn."""
+"""The outlines of masks: closed lines around their pixels, with few enough points for drawing."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import polars as pl
 
 from apframe.tables.shapes.pixel_runs import Runs, spread
 
-_COARSE = 100  # a point is left out if the outline is moved by less than this part of the mask's longer side
+_COARSE = 100  # a point is left out if the outline moves by less than the mask's longer side over this number
 _FINE = 1.0  # pixels: steps that are one pixel high or wide are drawn as a slope
 _ROUNDS = 12
 
 
 def outlines(masks: Runs) -> pl.Series:
-    """The closed lines around each mask and around its holes, clockwise around pixels.
+    """Return the closed lines around each mask and around its holes, clockwise around pixels.
 
-    Pixels are squares: the first one goes from 0 to 1. Steps along slopes and curves are smoothed, by a pixel or a hundredth of
-    the mask, whichever is more.
+    Pixels are squares: the first goes from 0 to 1. Steps along slopes and curves are smoothed by a pixel or a hundredth of
+    the mask's longer side, whichever is more.
 
     Returns
     -------
-    For each mask a list of lines, each of which is x and y of its points in turn, in pixels. Empty if the mask has no pixels.
+    A list of lines for each mask. A line is x and y of its points in turn, in pixels. The list is empty without pixels.
 
     >>> from apframe.tables.shapes.pixel_runs import pack
     >>> square = pack([9], [9], [2], np.array([1, 2]), np.array([0, 0]), np.array([2, 2]))
@@ -42,16 +42,16 @@ def outlines(masks: Runs) -> pl.Series:
     points = pl.DataFrame({"mask": owner[kept], "line": line[kept], "xy": np.stack([x[kept], y[kept]], axis=1)})
     by_mask = ["mask", "line"]
     lines = points.group_by(by_mask, maintain_order=True).agg(pl.col("xy").arr.explode())
-    found = lines.group_by("mask", maintain_order=True).agg("xy")
-    every = pl.DataFrame({"mask": np.arange(len(masks))}).join(found, on="mask", how="left", maintain_order="left")
+    by_owner = lines.group_by("mask", maintain_order=True).agg("xy")
+    every = pl.DataFrame({"mask": np.arange(len(masks))}).join(by_owner, on="mask", how="left", maintain_order="left")
     return every["xy"].fill_null([]).alias("outline")
 
 
 def _next(mask: np.ndarray, left: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-    """For each side, upper ones first, the side on which the outline goes on.
+    """Return the next side of the outline for each side, upper sides first.
 
-    Where two columns meet, the ends of their sides come in pairs from top to bottom: between the two of a pair, one column is
-    inside and the other outside, so that the outline goes along there.
+    Where two columns meet, the ends of their sides form pairs from top to bottom: between the two of a pair, one column is
+    inside and the other outside, so the outline runs there.
     """
     n = len(left)
     side = np.arange(2 * n)
@@ -67,7 +67,7 @@ def _next(mask: np.ndarray, left: np.ndarray, top: np.ndarray, bottom: np.ndarra
 
 
 def _in_turn(following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The items of each closed chain in its order, from its first item, chains by first item; and the first item of each.
+    """Return the items of closed chains in order, from the first item of each, chains by first item; and these first items.
 
     >>> [part.tolist() for part in _in_turn(np.array([2, 1, 3, 0]))]
     [[0, 2, 3, 1], [0, 0, 0, 1]]
@@ -78,19 +78,19 @@ def _in_turn(following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first = np.minimum(first, first[step])
         step = step[step]
     # how far it is to the end of the chain, which is before its first item
-    left, step = np.ones(n, dtype=np.int64), np.where(following == first, n, following)
-    left, step = np.append(left, 0), np.append(step, n)
+    distance, step = np.ones(n, dtype=np.int64), np.where(following == first, n, following)
+    distance, step = np.append(distance, 0), np.append(step, n)
     for _ in range(n.bit_length()):
-        left += left[step]
+        distance += distance[step]
         step = step[step]
-    order = np.lexsort((-left[:n], first))
+    order = np.lexsort((-distance[:n], first))
     return order, first[order]
 
 
 def _thinned(x: np.ndarray, y: np.ndarray, line: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The numbers of the points that are kept: in each round, every second one of a line is dropped if it is near the chord.
+    """Return the numbers of the points to keep: each round drops every second point of a line that is near its chord.
 
-    The first rounds drop points within straight lines alone, so that corners are far from the chords of the later ones.
+    The first rounds only drop points within straight lines, so that corners are far from the chords of later rounds.
     """
     kept = np.arange(len(x))
     for turn in range(2 * _ROUNDS):

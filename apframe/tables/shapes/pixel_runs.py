@@ -1,7 +1,7 @@
-"""Masks as runs of pixels, column by column: how large they are, and how they erode.
+"""Masks as runs of pixels, column by column: sizes and erosion.
 
-A run is a stretch of pixels of one column; a mask has its runs in the order of columns, then rows, and two runs of a column do
-not touch. Nothing here looks at a single mask: each step takes many at once, block by block, so that memory stays bounded.
+A run is a sequence of pixels in one column. The runs of a mask are in the order of columns, then rows, and two runs of a
+column do not touch. All steps process many masks at once, block by block, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from apframe.tables.shapes.mask_limits import MOST_RUNS, RUNS_PER_NUMBER
 from apframe.threads import keep_pages, pool
 from apframe.wording import spelled
 
-BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
-Made = TypeVar("Made")
-Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+BLOCK = 1 << 20  # runs or pixels in a block: few enough for a cache, enough that two threads seldom wait
+Result = TypeVar("Result")
+Fault = tuple[str, np.ndarray]  # the problem, and the numbers of the masks
 _OF_MASKS, _OF_RUNS = ("height", "width", "start", "stop", "area", "box"), ("column", "top", "bottom")
 TOO_MANY = (
     f"all masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
@@ -29,10 +29,10 @@ TOO_MANY = (
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Masks as runs. Arrays over masks: `height` and `width` of the image, `start`, `stop`, `area`, `box`; over runs: the rest.
+    """Masks as runs. Arrays over masks are `height` and `width` of the image, `start`, `stop`, `area`, `box`; others over runs.
 
-    The runs of a mask are number `start` to `stop - 1`; a run is the pixels `top` to `bottom - 1` of its `column`. `box` is
-    left, top, right and bottom, the latter two exclusive; zeros of a mask without pixels.
+    The runs of a mask have numbers `start` to `stop - 1`; a run has the pixels `top` to `bottom - 1` of its `column`. `box` is
+    left, top, right and bottom, the latter two exclusive; all 0 for a mask without pixels.
 
     >>> square = pack([4], [4], [2], np.array([1, 2]), np.array([0, 0]), np.array([2, 2]))
     >>> square.area.tolist(), square.box.tolist()
@@ -53,7 +53,7 @@ class Runs:
         return len(self.start)
 
     def take(self, masks: np.ndarray) -> Runs:
-        """Some of the masks, in any order; their runs stay where they are."""
+        """Select masks, in any order; their runs are not moved."""
         return replace(self, **{name: getattr(self, name)[masks] for name in _OF_MASKS})
 
 
@@ -65,7 +65,7 @@ def pack(
     top: np.ndarray,
     bottom: np.ndarray,
 ) -> Runs:
-    """Masks whose runs stand one after the other, with what follows from these; coordinates in 16 bits where these are enough.
+    """Return masks from consecutive runs, with derived values; coordinates have 16 bits if that is enough.
 
     >>> pack([2], [2], [1], np.array([0]), np.array([1]), np.array([2])).bottom.dtype
     dtype('int16')
@@ -96,7 +96,7 @@ def _dtype(height: np.ndarray, width: np.ndarray) -> Any:
 
 
 def concatenate(parts: Sequence[Runs]) -> Runs:
-    """The masks of several, one after the other.
+    """Concatenate the masks of several parts.
 
     >>> one = pack([2], [2], [1], np.array([0]), np.array([1]), np.array([2]))
     >>> concatenate([one, one]).start.tolist()
@@ -107,24 +107,24 @@ def concatenate(parts: Sequence[Runs]) -> Runs:
     before = np.cumsum([0, *(len(part.column) for part in parts)])
     with pool() as others:
         whole = others.map(lambda name: np.concatenate([getattr(part, name) for part in parts]), _OF_RUNS)
-    return _together(parts, before[:-1].tolist(), list(whole))
+    return _joined(parts, before[:-1].tolist(), list(whole))
 
 
-def _together(parts: Sequence[Runs], places: Sequence[int], of_runs: Sequence[np.ndarray]) -> Runs:
-    """The masks of several, whose runs were moved to these places of arrays for all."""
+def _joined(parts: Sequence[Runs], places: Sequence[int], of_runs: Sequence[np.ndarray]) -> Runs:
+    """Return the masks of several parts, whose runs were moved to the given places of common arrays."""
     shifted = [replace(part, start=part.start + n, stop=part.stop + n) for part, n in zip(parts, places, strict=True)]
     return Runs(*(np.concatenate([getattr(part, name) for part in shifted]) for name in _OF_MASKS), *of_runs)
 
 
-def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: int = BLOCK) -> list[Made]:
+def in_blocks(function: Callable[[int, int], Result], weight: np.ndarray, max_weight: int = BLOCK) -> list[Result]:
     """Apply a function to blocks of items `first` to `last - 1` of about equal weight, on two threads, in order.
 
-    A block weighs less than `most` and its first item together. There is at least one, which may be empty.
+    A block weighs less than `max_weight` plus its first item. There is at least one block, which may be empty.
 
-    >>> in_blocks(lambda first, last: last - first, np.array([2, 2, 2, 9, 1]), most=4)
+    >>> in_blocks(lambda first, last: last - first, np.array([2, 2, 2, 9, 1]), max_weight=4)
     [2, 1, 2]
     """
-    number = (np.cumsum(weight) - 1) // most
+    number = (np.cumsum(weight) - 1) // max_weight
     bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(weight)]
     if len(bounds) == 2:
         return [function(*bounds)]
@@ -136,10 +136,10 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
 def join_blocks(
     function: Callable[[int, int], Runs | Fault], weight: np.ndarray, height: np.ndarray, width: np.ndarray, room: np.ndarray
 ) -> Runs | Fault:
-    """The masks that a function makes block by block, see `in_blocks`; or the first fault, with its masks in all blocks.
+    """Return the masks that a function makes block by block, see `in_blocks`; or the first fault, with its masks in all blocks.
 
-    The runs of a block move at once to where those of all stand, so that they are never there twice. `room` is about how many
-    runs each mask has; where a block has more, all are copied at the end.
+    The runs of a block are moved into common arrays immediately, so that they never exist twice. `room` is the approximate
+    number of runs of each mask; if a block has more, all are copied at the end.
 
     >>> stripes = lambda first, last: pack([2], [2], [1], np.array([1]), np.array([first]), np.array([last]))
     >>> join_blocks(stripes, np.array([BLOCK, 1]), np.array([2, 2]), np.array([2, 2]), np.array([1, 1])).bottom.tolist()
@@ -152,24 +152,24 @@ def join_blocks(
     whole = [np.empty(stop, dtype=_dtype(height, width)) for _ in range(3)]
 
     def of_block(first: int, last: int) -> tuple[int, Runs | Fault]:
-        made, place = function(first, last), int(begin[first])
-        if isinstance(made, Runs) and place + len(made.column) <= (int(begin[last]) if last < len(begin) else stop):
-            there = [values[place : place + len(made.column)] for values in whole]
-            for values, part in zip(there, (made.column, made.top, made.bottom), strict=True):
+        result, place = function(first, last), int(begin[first])
+        if isinstance(result, Runs) and place + len(result.column) <= (int(begin[last]) if last < len(begin) else stop):
+            there = [values[place : place + len(result.column)] for values in whole]
+            for values, part in zip(there, (result.column, result.top, result.bottom), strict=True):
                 values[:] = part
-            made = replace(made, column=there[0], top=there[1], bottom=there[2])
-        return place, made
+            result = replace(result, column=there[0], top=there[1], bottom=there[2])
+        return place, result
 
     places, parts = zip(*in_blocks(of_block, weight, BLOCK), strict=True)
     faults = [part for part in parts if not isinstance(part, Runs)]
     if faults:
-        return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
-    made = [part for part in parts if isinstance(part, Runs)]
-    return _together(made, places, whole) if all(part.column.base is whole[0] for part in made) else concatenate(made)
+        return faults[0][0], np.concatenate([numbers for problem, numbers in faults if problem == faults[0][0]])
+    result = [part for part in parts if isinstance(part, Runs)]
+    return _joined(result, places, whole) if all(part.column.base is whole[0] for part in result) else concatenate(result)
 
 
 def spread(start: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """start, start + 1, ... start + n - 1 for each pair of numbers, one after the other.
+    """Return start, start + 1, ... start + n - 1 for each pair of start and n, one after the other.
 
     >>> spread(np.array([7, 9, 0]), np.array([2, 0, 3])).tolist()
     [7, 8, 0, 1, 2]
@@ -181,7 +181,7 @@ def spread(start: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def most_runs(n_numbers: int) -> int:
-    """How many runs the masks of a table may have that are given by so many numbers.
+    """Return the largest number of runs for the masks of a table whose input has `n_numbers` numbers.
 
     >>> most_runs(100) == MOST_RUNS, most_runs(MOST_RUNS) == MOST_RUNS * RUNS_PER_NUMBER
     (True, True)
@@ -190,9 +190,9 @@ def most_runs(n_numbers: int) -> int:
 
 
 def split_at_columns(height: np.ndarray, width: np.ndarray, n_runs: np.ndarray, start: np.ndarray, stop: np.ndarray) -> Runs:
-    """Masks from stretches of pixels, numbered down the columns as COCO does, in order; `stop` is exclusive.
+    """Return masks from ranges of pixels, numbered down the columns as in COCO, in order; `stop` is exclusive.
 
-    Stretches that are empty are left out, and those that touch become one.
+    Empty ranges are left out, and ranges that touch become one.
 
     >>> two_columns = split_at_columns(np.array([3]), np.array([2]), np.array([1]), np.array([1]), np.array([5]))
     >>> two_columns.column.tolist(), two_columns.top.tolist(), two_columns.bottom.tolist()
@@ -205,13 +205,13 @@ def split_at_columns(height: np.ndarray, width: np.ndarray, n_runs: np.ndarray, 
         column = start // rows
     else:
         rows = np.repeat(height.astype(np.int32), n_runs)
-        column = (start / rows).astype(np.int32)  # exact below 2**52, and faster than whole numbers are divided
+        column = (start / rows).astype(np.int32)  # exact below 2**52, and faster than integer division
     top = start - column * rows
     bottom = top + (stop - start)
     crossing = np.flatnonzero(bottom > rows)
     if len(crossing):
         tall = rows if rows.ndim == 0 else rows[crossing]
-        n_more = (bottom[crossing] - 1) // tall  # columns behind the first
+        n_more = (bottom[crossing] - 1) // tall  # columns after the first
         new = spread(crossing + np.cumsum(n_more) - n_more + 1, n_more)
         from_run = np.repeat(crossing, n_more)
         step = (new - np.repeat(new[np.cumsum(n_more) - n_more], n_more) + 1).astype(np.int32)
@@ -235,7 +235,7 @@ def _inserted(values: np.ndarray, is_new: np.ndarray, new: np.ndarray) -> np.nda
 
 
 def _tidied(n_runs: np.ndarray, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Stretches in order without empty ones, and one in place of several that touch."""
+    """Drop empty ranges, and merge ranges that touch."""
     owner = np.repeat(np.arange(len(n_runs)), n_runs)
     filled = stop > start
     owner, start, stop = owner[filled], start[filled], stop[filled]
@@ -245,7 +245,7 @@ def _tidied(n_runs: np.ndarray, start: np.ndarray, stop: np.ndarray) -> tuple[np
 
 
 def from_bitmaps(pixels: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs:
-    """Masks from flags of pixels, row after row, mask after mask.
+    """Return masks from flags of pixels, row after row, mask after mask.
 
     >>> masks = from_bitmaps(np.array([False, True, True, True]), np.array([2]), np.array([2]))
     >>> masks.column.tolist(), masks.top.tolist(), masks.bottom.tolist()
@@ -266,16 +266,16 @@ def from_bitmaps(pixels: np.ndarray, height: np.ndarray, width: np.ndarray) -> R
         starts, stops = np.sort(np.concatenate([starts, cuts])), np.sort(np.concatenate([stops, cuts]))
         n_runs = np.diff(np.searchsorted(starts, before), append=len(starts))
         shift = np.repeat(before, n_runs)
-        # the rows of an image are the columns of its transposed
+        # the rows of an image are the columns of its transpose
         return split_at_columns(wide, tall, n_runs, (starts - shift).astype(np.int32), (stops - shift).astype(np.int32))
 
     return transpose(concatenate(in_blocks(of_block, height * width, 1 << 24)))
 
 
 def transpose(masks: Runs, shorten: np.ndarray | None = None) -> Runs:
-    """The masks with x and y exchanged, so that runs are along the rows of the image.
+    """Exchange x and y of masks, so that runs are along the rows of the image.
 
-    With `shorten`, a number of each mask, so many pixels are first taken from both ends of every run.
+    `shorten` is a number of pixels for each mask, by which both ends of every run are shortened first.
 
     >>> row = pack([2], [3], [3], np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([1, 1, 1]))
     >>> transpose(row).column.tolist(), transpose(row).top.tolist(), transpose(row).bottom.tolist()
@@ -296,23 +296,23 @@ def transpose(masks: Runs, shorten: np.ndarray | None = None) -> Runs:
             n = np.diff(stop, prepend=0)
         return _across(height, width, n, column, top, bottom)
 
-    # every pixel may be a run of its own, but seldom is
+    # every pixel may become a run of its own, but seldom does
     return concatenate(in_blocks(of_block, 4 * n_runs + masks.area // 8))
 
 
 def _across(
     height: np.ndarray, width: np.ndarray, n_runs: np.ndarray, column: np.ndarray, top: np.ndarray, bottom: np.ndarray
 ) -> Runs:
-    """The masks of a block along the rows."""
+    """Return the masks of a block along the rows."""
     # a row of a column is a number, in order of masks, columns and rows; and the other way round
     step, across = int(height.max(initial=0)) + 1, int(width.max(initial=0)) + 1
     columns_before, rows_before = np.cumsum(width + 1) - width - 1, np.cumsum(height) - height
-    most = max(int((width + 1).sum()) * step, int(height.sum()) * across)
-    dtype: Any = np.int32 if most < 2**31 else np.int64
+    largest = max(int((width + 1).sum()) * step, int(height.sum()) * across)
+    dtype: Any = np.int32 if largest < 2**31 else np.int64
     place = np.repeat(columns_before.astype(dtype), n_runs)
     place += column
     place *= step
-    # where a column differs from the one before it: between the ends of the runs of both, in order
+    # a column differs from the one before it between the ends of the runs of both, in order
     ends = np.empty((2, len(place), 2), dtype=dtype)
     ends[0, :, 0], ends[0, :, 1] = place + top, place + bottom
     np.add(ends[0], step, out=ends[1])
@@ -343,7 +343,7 @@ def _across(
 def erode(masks: Runs, distance: np.ndarray) -> Runs:
     """Erode each mask: remove the pixels within a distance, in x and in y, of a pixel outside.
 
-    Beyond the border of the image is outside. That is what so many erosions by a square of 3 × 3 pixels leave.
+    Everything beyond the border of the image is outside. The result equals `distance` erosions by a square of 3 × 3 pixels.
 
     >>> square = pack([5], [5], [4], np.arange(4), np.zeros(4), np.full(4, 4))
     >>> erode(square, np.array([1])).box.tolist()
@@ -353,7 +353,7 @@ def erode(masks: Runs, distance: np.ndarray) -> Runs:
 
 
 def stretches(masks: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many runs each mask has, and where these start and stop among the pixels numbered down the columns.
+    """Return the number of runs of each mask, and their starts and stops among the pixels numbered down the columns.
 
     >>> two_columns = pack([3], [2], [2], np.array([0, 1]), np.array([1, 0]), np.array([3, 2]))
     >>> [part.tolist() for part in stretches(two_columns)]
@@ -366,7 +366,7 @@ def stretches(masks: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def to_bitmaps(masks: Runs) -> np.ndarray:
-    """Masks of one size as an array of flags, 0 or 1, of shape (masks, columns, rows).
+    """Return masks of one size as an array of flags, 0 or 1, of shape (masks, columns, rows).
 
     >>> to_bitmaps(pack([3], [2], [1], np.array([1]), np.array([0]), np.array([2]))).tolist()
     [[[0, 0, 0], [1, 1, 0]]]
@@ -376,12 +376,12 @@ def to_bitmaps(masks: Runs) -> np.ndarray:
     before = np.repeat(np.arange(len(masks)) * (size[1] * size[2]), n_runs)
     steps = np.zeros(int(np.prod(size)) + 1, dtype=np.int8)
     steps[before + start] += 1
-    steps[before + stop] -= 1  # where the next column's run starts, it goes on
+    steps[before + stop] -= 1  # cancels out if the run of the next column starts there
     return np.cumsum(steps, dtype=np.int8, out=steps)[:-1].view(np.uint8).reshape(size)
 
 
-def in_at_least(masks: Runs, least: int) -> Runs:
-    """One mask of the pixels that are in at least so many of the masks, which are of one size: 1 is the union.
+def in_at_least(masks: Runs, min_masks: int) -> Runs:
+    """Return one mask of the pixels in at least `min_masks` of the masks, which have one size: 1 is the union.
 
     >>> one = pack([3, 3], [1, 1], [1, 1], np.array([0, 0]), np.array([0, 1]), np.array([2, 3]))
     >>> in_at_least(one, 1).area.tolist(), in_at_least(one, 2).area.tolist()
@@ -389,8 +389,8 @@ def in_at_least(masks: Runs, least: int) -> Runs:
     """
     _, start, stop = stretches(masks)
     edge = np.concatenate([start, stop])
-    order = np.argsort(edge, kind="stable")  # of equal ones, the starts first: stretches that touch are one
-    is_inside = np.cumsum(np.where(order < len(start), 1, -1)) >= least
+    order = np.argsort(edge, kind="stable")  # of equal edges, starts come first: ranges that touch are one
+    is_inside = np.cumsum(np.where(order < len(start), 1, -1)) >= min_masks
     turns = np.flatnonzero(np.diff(is_inside, prepend=False))
     ends = edge[order[turns]].astype(np.int32)
     return split_at_columns(masks.height[:1], masks.width[:1], np.array([len(ends) // 2]), ends[::2], ends[1::2])

@@ -1,8 +1,8 @@
-"""Polygons as masks, pixel for pixel as the COCO mask API draws them.
+"""Polygons as masks, pixel for pixel as drawn by the COCO mask API.
 
-The reference (`rleFrPoly`) enlarges a polygon five times, walks its outline point by point, and notes the row wherever the walk
-passes from one column of pixels to the next; between every two such crossings of a column lie the pixels inside. Here the
-crossings alone are computed, with the same numbers and roundings, and the walk is left out.
+The reference (`rleFrPoly`) enlarges a polygon five times, walks along its outline point by point, and records the row where the
+walk passes from one column of pixels to the next; the pixels inside lie between every two such crossings of a column. This
+module only computes the crossings, with the same numbers and roundings, without the walk.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _MIDDLE = 2  # a column of pixels is passed where the enlarged x goes from 5 k +
 def rasterise(
     coordinates: np.ndarray, n_points: np.ndarray, n_polygons: np.ndarray, height: np.ndarray, width: np.ndarray
 ) -> Runs | Fault:
-    """Masks of objects of one or more polygons each, which are merged; what is outside the image is cut off.
+    """Return the masks of objects with one or more polygons each, which are merged and clipped to the image.
 
-    A fault where outlines are longer than the limits in `apframe.tables.shapes.mask_limits` allow.
+    Outlines that are longer than the limits in `apframe.tables.shapes.mask_limits` are a fault.
 
     Parameters
     ----------
     coordinates
         x, y, x, y ... of all polygons, one after the other; finite
     n_points
-        of each polygon, at least one
+        number of points of each polygon, at least one
     n_polygons, height, width
-        of each mask
+        number of polygons and size of the image for each mask
 
     >>> corners = np.array([1.0, 1, 3, 1, 3, 3, 1, 3])
     >>> square = rasterise(corners, np.array([4]), np.array([1]), np.array([4]), np.array([4]))
@@ -46,7 +46,7 @@ def rasterise(
     of_mask = np.diff(stop)
 
     def parts(first: int, last: int) -> tuple[slice, slice, slice]:
-        """Which points, polygons and masks a block is of."""
+        """Return the slices of points, polygons and masks of a block."""
         before = last_polygon[first - 1] if first else 0
         return slice(stop[first], stop[last]), slice(before, last_polygon[last - 1] if last else 0), slice(first, last)
 
@@ -54,7 +54,7 @@ def rasterise(
         points, polygons, masks = parts(first, last)
         return _count_steps(x[points], n_points[polygons], of_mask[masks], width[masks])
 
-    n_steps = np.concatenate(in_blocks(count_steps, 8 * of_mask))  # which takes eight times the room
+    n_steps = np.concatenate(in_blocks(count_steps, 8 * of_mask))  # which takes eight times the memory
     if (n_steps > MOST_STEPS).any():
         return TOO_LONG, np.flatnonzero(n_steps > MOST_STEPS)
     n_runs = np.cumsum(n_steps) // 2
@@ -70,7 +70,7 @@ def rasterise(
 
 
 def _count_steps(x: np.ndarray, n_points: np.ndarray, of_mask: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """About how many columns of the image the outlines of each mask of a block pass, there and back."""
+    """Return the approximate number of columns that the outlines of each mask in a block cross, in both directions."""
     inside = np.clip(x, 0, np.repeat(width, of_mask))
     steps, end = np.abs(np.diff(inside, append=inside[-1:])), np.cumsum(n_points) - 1
     steps[end] = np.abs(inside[end - n_points + 1] - inside[end])  # back to the first point
@@ -80,11 +80,11 @@ def _count_steps(x: np.ndarray, n_points: np.ndarray, of_mask: np.ndarray, width
 def _drawn(
     x: np.ndarray, y: np.ndarray, n_points: np.ndarray, n_polygons: np.ndarray, height: np.ndarray, width: np.ndarray
 ) -> Runs:
-    """The masks of a block."""
+    """Return the masks of a block."""
     stop = np.cumsum(n_points)
     to = np.arange(1, len(x) + 1)
     to[stop - 1] = stop - n_points
-    # as C casts to int, towards zero; it cannot count further than that
+    # cast to int as in C, towards zero and within its range
     x, y = (np.trunc(np.clip(_SCALE * part + 0.5, -(2.0**31), 2.0**31 - 1)) for part in (x, y))
     x_to, y_to = x[to], y[to]
     mask = np.repeat(np.arange(len(n_polygons)), n_polygons)
@@ -110,7 +110,7 @@ def _drawn(
         line = np.flatnonzero(which & (n_columns > 0))
         n = n_columns[line]
         before = np.cumsum(n) - n
-        of = np.repeat(np.arange(len(line)), n)  # the line of each crossing: to look up by it is faster than to repeat again
+        of = np.repeat(np.arange(len(line)), n)  # the line of each crossing: indexing by it is faster than repeating again
         row = rows_at(_SCALE * (begin[line] - before) + _MIDDLE, x[line], y[line], x_to[line], y_to[line], of)
         row = np.clip(row, 0, _SCALE * step, out=row).astype(np.int32 if step < 2**28 else np.int64)
         row += _MIDDLE
@@ -135,9 +135,9 @@ def _drawn(
 def _rows_of_flat(
     first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
-    """The enlarged rows at which lines that are no steeper than 45 degrees, going right, pass from one column to the next.
+    """Return the enlarged rows where lines up to 45 degrees, going right, pass from one column to the next.
 
-    Crossing number k is one of line `of[k]`, and lies right of `first` of that line + 5 k.
+    Crossing number k belongs to line `of[k]`, and lies right of `first` of this line + 5 k.
     """
     slope = (y_to - y) / (x_to - x)
     # the higher one of the points before and after the crossing
@@ -156,20 +156,20 @@ def _rows_of_steep(
     slope = ((x_to - x) / (y_to - y))[of]
     middle = _SCALE * np.arange(float(len(of))) + first[of]
     x = x[of]
-    steps = np.rint((middle + 0.5 - x) / slope)  # or one more: to be seen from the same sum that the walk does
+    steps = np.rint((middle + 0.5 - x) / slope)  # or one more, depending on the sum that the walk computes
     is_behind = (x + slope * steps + 0.5 >= middle + 1) == (slope > 0)
     return y[of] + steps - is_behind
 
 
 def _merged(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The union of stretches that may overlap, in order."""
+    """Return the union of ranges that may overlap, in order."""
     start, stop = np.sort(start, kind="stable"), np.sort(stop, kind="stable")
-    gap = start[1:] > stop[:-1]  # as many have ended as begun
+    gap = start[1:] > stop[:-1]  # every range that began has ended
     return start[np.concatenate([[True], gap])[: len(start)]], stop[np.concatenate([gap, [True]])[: len(start)]]
 
 
 def _as_runs(start: np.ndarray, stop: np.ndarray, base: np.ndarray, step: int, height: np.ndarray, width: np.ndarray) -> Runs:
-    """Masks from stretches of the numbers of rows; the columns of each mask are numbered from its base."""
+    """Return masks from ranges of row numbers; the columns of each mask are numbered from its base."""
     filled = start < stop
     if not filled.all():
         start, stop = start[filled], stop[filled]

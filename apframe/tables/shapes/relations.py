@@ -13,9 +13,9 @@ NAMES = tuple(f"{side}_name" for side in SIDES)
 
 
 def relation_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of relations: the smallest box around subject and object.
+    """Return the box columns of relations: the smallest box around subject and object.
 
-    Rows stay in their order. Raises as `check_relations` does; `table` is the name that its message uses.
+    Rows stay in their order. Raises the errors of `check_relations`; `table` is used in their messages.
 
     >>> relation_extents("annotations", pl.DataFrame({
     ...     "subject_x": [0.0], "subject_y": 0.0, "subject_width": 2.0, "subject_height": 2.0, "subject_name": "man",
@@ -27,7 +27,7 @@ def relation_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def around() -> list[pl.Expr]:
-    """The smallest box around subject and object: x, y, width, height."""
+    """Return the smallest box around subject and object: x, y, width, height."""
     starts, lengths = [], []
     for start, length in (("x", "width"), ("y", "height")):
         first = pl.min_horizontal(f"{side}_{start}" for side in SIDES)
@@ -38,7 +38,7 @@ def around() -> list[pl.Expr]:
 
 
 def check_relations(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose values are there and finite, without negative sides, see `sound_rows`; `ColumnError` without columns.
+    """Return the rows with finite values and no negative sides, see `sound_rows`; raise `ColumnError` without the columns.
 
     >>> check_relations("detections", pl.DataFrame({name: [1.0] for name in EDGES}))
     Traceback (most recent call last):

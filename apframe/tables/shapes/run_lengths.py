@@ -1,7 +1,7 @@
 """COCO's run-length encodings as runs: counts of pixels outside and inside in turn, down the columns, plain or as text.
 
-Source: `rleFrString` of the COCO mask API, which is lenient: here, what is no valid encoding is a fault. Masks are encoded as
-`rleEncode` and `rleToString` do, to the last character.
+Source: `rleFrString` of the COCO mask API, which is lenient; here, invalid encodings are a fault. Masks are encoded exactly as
+by `rleEncode` and `rleToString`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from apframe.tables.shapes.pixel_runs import (
     stretches,
 )
 
-_OFFSET, _MORE = 48, 32  # of a character: its zero, and the flag that the number goes on
-_MOST_DIGITS = 7  # for 32 bits
-_LAST_BITS = 26  # of the digits before the last one, which adds five and leaves the sign
+_OFFSET, _MORE = 48, 32  # the character for 0, and the flag that the number continues
+_MOST_DIGITS = 7  # digits of a number of 32 bits
+_LAST_BITS = 26  # bits of the digits before the last one, which adds five and the sign
 NOT_TEXT = "the run lengths are not valid COCO text"
 CUT_OFF = "the run lengths are cut off"
 NEGATIVE = "run lengths are negative"
@@ -35,10 +35,10 @@ NOT_WHOLE = "the run lengths do not add up to height × width"
 def from_text(
     characters: np.ndarray | Callable[[int, int], np.ndarray], n_characters: np.ndarray, height: np.ndarray, width: np.ndarray
 ) -> Runs | Fault:
-    """Masks from COCO's compressed counts, the texts of all one after the other; or a function that gives those of a block.
+    """Decode masks from COCO's compressed counts: all texts one after the other, or a function that returns those of a block.
 
-    Each character holds five bits, from 48 on, lowest bits first, and a flag that more follow; the last one's highest bit is
-    the sign. From the fourth on, a number is the difference to the one before the last.
+    Each character, minus 48, holds five bits, lowest first, and a flag that more follow; the highest bit of the last one is
+    the sign. From the fourth on, each number is the difference to the number two before it.
 
     >>> text = np.frombuffer(b"13", dtype=np.uint8)  # one pixel outside, three inside
     >>> masks = from_text(text, np.array([2]), np.array([2]), np.array([2]))
@@ -53,7 +53,7 @@ def from_text(
 
 
 def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
-    """Masks from plain counts, those of all one after the other.
+    """Decode masks from the plain counts of all masks, one after the other.
 
     >>> from_counts(np.array([1, 3]), np.array([2]), np.array([2]), np.array([2])).area.tolist()
     [3]
@@ -74,28 +74,28 @@ def _of_blocks(
     height: np.ndarray,
     width: np.ndarray,
 ) -> Runs | Fault:
-    """The masks of all blocks, each decoded on its own; or the first fault there is, with its masks in all blocks."""
-    stop, most = np.cumsum(n_numbers), most_runs(int(n_numbers.sum()))
+    """Return the masks of all blocks, each decoded on its own; or the first fault, with its masks in all blocks."""
+    stop, max_runs = np.cumsum(n_numbers), most_runs(int(n_numbers.sum()))
     n_runs: list[int] = []
 
     def of_block(first: int, last: int) -> Runs | Fault:
         begin, masks = int(stop[first - 1]) if first else 0, slice(first, last)
-        if sum(n_runs) > most:
+        if sum(n_runs) > max_runs:
             return TOO_MANY, np.arange(first, last)
         own = numbers(first, last) if callable(numbers) else numbers[begin : int(stop[last - 1]) if last else 0]
-        found = decode(own, stop[masks] - begin, height[masks], width[masks])
-        if not isinstance(found, Runs):
-            return found[0], found[1] + first
-        n_runs.append(len(found.column))
-        return found
+        decoded = decode(own, stop[masks] - begin, height[masks], width[masks])
+        if not isinstance(decoded, Runs):
+            return decoded[0], decoded[1] + first
+        n_runs.append(len(decoded.column))
+        return decoded
 
-    # so that neither the numbers of a block are too many, nor its pixels or columns
+    # limits the numbers, the pixels and the columns of a block
     weights = n_numbers + height * width * BLOCK // MOST_PIXELS + width * BLOCK // MOST_RUNS
     return join_blocks(of_block, weights, height, width, n_numbers // 2)
 
 
 def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
-    """The masks of a block from their characters, less 48."""
+    """Decode the masks of a block from their characters minus 48."""
     n_characters = np.diff(stop, prepend=0)
     if text.max(initial=0) >= 64:
         return NOT_TEXT, np.unique(np.searchsorted(stop, np.flatnonzero(text >= 64), side="right"))
@@ -124,7 +124,7 @@ def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.n
 
 
 def _in_pairs(counts: np.ndarray, n_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two counts for each run: outside before it, inside; and the last count of each mask, if it is outside and closes no run.
+    """Return two counts for each run, outside before it and inside; and the last count of each mask if it is outside.
 
     >>> [part.tolist() for part in _in_pairs(np.array([1, 2, 1, 0, 4]), np.array([3, 2]))]
     [[[1, 2], [0, 4]], [1, 0]]
@@ -139,7 +139,7 @@ def _in_pairs(counts: np.ndarray, n_counts: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _summed_up(pairs: np.ndarray, rest: np.ndarray, n_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts outside, inside and behind from differences: every other number of a mask is summed up, but for its first."""
+    """Return counts outside, inside and at the end from differences: sum up every other number of a mask, except its first."""
     n_runs = n_counts // 2
     stop = np.cumsum(n_runs)
     second = (stop - n_runs + 1)[n_runs > 1]
@@ -151,9 +151,9 @@ def _summed_up(pairs: np.ndarray, rest: np.ndarray, n_counts: np.ndarray) -> tup
 
 
 def _add_up(numbers: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Sums of the numbers so far, of each mask on its own.
+    """Return cumulative sums of the numbers of each mask.
 
-    NumPy sums up five times as fast where numbers do not stand side by side: they are every other one of an array.
+    NumPy adds five times as fast if the numbers are every other one of an array instead of adjacent.
     """
     sums = np.cumsum(numbers, dtype=numbers.dtype)
     begin = np.cumsum(n) - n
@@ -164,7 +164,7 @@ def _add_up(numbers: np.ndarray, n: np.ndarray) -> np.ndarray:
 def _runs_of(
     outside: np.ndarray, inside: np.ndarray, rest: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray
 ) -> Runs | Fault:
-    """The masks of a block from their counts, which `_in_pairs` explains."""
+    """Return the masks of a block from their counts, see `_in_pairs`."""
     n_runs, n_pixels = n_counts // 2, height * width
     bounds = np.cumsum(n_runs)
     for problem, low, high in ((NEGATIVE, 0, None), (NOT_WHOLE, None, MOST_PIXELS)):
@@ -184,7 +184,7 @@ def _runs_of(
 
 
 def to_text(counts: np.ndarray, n_counts: np.ndarray) -> list[bytes]:
-    """COCO's compressed counts of masks, from the plain counts of all one after the other; what `from_text` reads.
+    """Return COCO's compressed counts of masks, from the plain counts of all masks one after the other; reverses `from_text`.
 
     Source: `rleToString` of the COCO mask API.
 
@@ -210,7 +210,7 @@ def to_text(counts: np.ndarray, n_counts: np.ndarray) -> list[bytes]:
 
 
 def count_runs(masks: Runs) -> tuple[np.ndarray, np.ndarray]:
-    """The plain counts of all masks, one after the other, and how many each mask has; what `from_counts` reads.
+    """Return the plain counts of all masks, one after the other, and their number for each mask; reverses `from_counts`.
 
     >>> [part.tolist() for part in count_runs(from_counts(np.array([1, 2, 1]), np.array([3]), np.array([2]), np.array([2])))]
     [[1, 2, 1], [3]]
@@ -245,7 +245,7 @@ def count_pixels(bitmaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _counts(edges: np.ndarray, n_edges: np.ndarray, n_pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts from the places where inside and outside change, those of each mask in order."""
+    """Return counts from the places of each mask, in order, where inside and outside change."""
     n_counts = n_edges + 1
     last = np.cumsum(n_counts) - 1
     is_edge = np.ones(len(edges) + len(n_edges), dtype=bool)

@@ -1,4 +1,4 @@
-"""Segments of label maps: images in which each pixel has one number, that of the segment it belongs to."""
+"""Segments of label maps: images in which each pixel has the number of the segment it belongs to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from apframe.validation import sound_rows
 
 
 def segment_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of segments: none, as only their pixels are compared, and the area that the table has.
+    """Return null box columns for segments, as only their pixels are compared, with the area in the table.
 
-    `table` is the name that errors use: annotations without an area (`RowError`).
+    `table` is used in errors: annotations without an area (`RowError`).
 
     >>> segment_extents("detections", pl.DataFrame({"segment_id": [7], "area": [9.0]})).rows()
     [(None, None, None, None, 9.0)]

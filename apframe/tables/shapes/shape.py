@@ -1,4 +1,4 @@
-"""The interface of a shape: its columns, their validity, and the box around it."""
+"""The interface of a shape: its columns, their checks, and the box around it."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from apframe.columns import Column
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One kind of shape that objects have, such as masks. All of them are in `apframe.tables.shapes.declarations`.
+    """A type of shape of objects, such as masks. All shapes are in `apframe.tables.shapes.declarations`.
 
     Attributes
     ----------
     iou_type
-        what protocols call it when it is compared
+        its name in protocols that compare it
     words
-        its columns in plain words, as protocols print what they need
+        its columns in plain words, as protocols print them
     columns
-        of annotations and detections; a table has the shape if it has the first one
+        columns of annotations and detections; a table has the shape if it has the first one
     needs
-        names of the columns that it cannot do without
+        names of the required columns
     json_field
         the name of the first column in COCO's JSON
     extents
-        the box columns `x, y, width, height` and `area` of every row, from the table's name (for errors) and what `decode` gave
+        returns `x, y, width, height` and `area` of every row, from the table's name (for errors) and the result of `decode`
     decode
-        what `extents` computes with, from the table's name and the frame: by default the frame itself
+        returns the input of `extents`, from the table's name and the frame: by default the frame itself
     check
-        reports the rows that cannot be right, from the table's name and the frame, see `apframe.validation`; `extents`
-        and `decode` do so too
+        reports invalid rows, from the table's name and the frame, see `apframe.validation`; `extents` and `decode` report them
+        too
     uses_images
-        whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
-    called
-        other names of its columns, by how ours are made of them, `{}` being the other name: named in errors
+        whether `decode` requires the columns `image_width` and `image_height` (null where unknown)
+    other_names
+        other names of its columns, by the conversion to canonical columns, where `{}` is the other name: hints for errors
     accepts
-        columns of another convention, any of which calls for `accept`
+        columns of another convention; any of them triggers `accept`
     accept
-        makes the columns of those of another convention, if a frame has such ones, from the table's name and the frame
+        returns the frame with columns converted from another convention, from the table's name and the frame
     array
-        the name of its array in the output of detectors, and the dimensions after the first; a word stands for any number
+        the name of its array in the output of detectors, and the dimensions after the first; a word means any number
     list_remedy
-        what to do about lists that are not of numbers, for errors
+        the remedy for lists that do not hold numbers, for errors
     """
 
     iou_type: str
@@ -57,7 +57,7 @@ class Shape:
     check: Callable[[str, pl.DataFrame], Any] = lambda _, __: None
     decode: Callable[[str, pl.DataFrame], Any] = lambda _, frame: frame
     uses_images: bool = False
-    called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    other_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     accepts: tuple[str, ...] = ()
     accept: Callable[[str, pl.DataFrame], pl.DataFrame] = lambda _, frame: frame
     array: tuple[str, tuple[int | str, ...]] | None = None
@@ -65,5 +65,5 @@ class Shape:
 
     @property
     def column(self) -> str:
-        """The column that tells that a table has the shape."""
+        """The column that shows that a table has the shape."""
         return self.columns[0].name

@@ -1,4 +1,4 @@
-"""Spheres: centres in space with a diameter, as of nodules in scans."""
+"""Spheres: centres in space with a diameter, such as nodules in scans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN_RADIUS = 5.0
 
 
 def radius() -> pl.Expr:
-    """Half the diameter, 5 where the diameter is negative: files may have -1 for an unknown one.
+    """Return half the diameter, or 5 if the diameter is negative: files may have -1 for an unknown diameter.
 
     >>> pl.DataFrame({"sphere_diameter": [8.0, -1.0]}).select(r=radius())["r"].to_list()
     [4.0, 5.0]
@@ -23,9 +23,9 @@ def radius() -> pl.Expr:
 
 
 def sphere_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of spheres: the square around them in x and y; a point, where there is no diameter.
+    """Return the box columns of spheres: the square around them in x and y, or a point without a diameter.
 
-    Rows stay in their order. Raises as `check_spheres` does; `table` is the name that its message uses.
+    Rows stay in their order. Raises the errors of `check_spheres`; `table` is used in their messages.
 
     >>> sphere_extents("annotations", pl.DataFrame({
     ...     "sphere_x": [3.0], "sphere_y": [1.0], "sphere_z": [0.0], "sphere_diameter": [4.0]})).rows()
@@ -38,7 +38,7 @@ def sphere_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> pl.DataFrame:
-    """The rows whose numbers are there and finite, see `sound_rows`; `ColumnError` without the columns.
+    """Return the rows with finite numbers, see `sound_rows`; raise `ColumnError` without the columns.
 
     >>> mark = pl.DataFrame({"sphere_x": [1.0], "sphere_y": [1.0], "sphere_z": [1.0]})
     >>> check_spheres("detections", mark, needs_diameter=False).height
@@ -53,5 +53,5 @@ def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> p
 
 
 def check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """`check_spheres`; the ground truth needs a diameter if it has the column."""
+    """Check spheres, see `check_spheres`; the ground truth requires diameters if it has the column."""
     return check_spheres(table, frame, needs_diameter=table == "annotations" and DIAMETER in frame.columns)

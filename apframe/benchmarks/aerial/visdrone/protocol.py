@@ -20,7 +20,7 @@ from apframe.protocols.rules.means import MeansByImages
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
-from apframe.tables.names import called
+from apframe.tables.names import labels_of
 from apframe.tables.schemas import SIZE
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ExclusionRegions(Rule):
         """Objects outside the regions."""
         dataset = inputs.dataset
         categories = dataset.core("categories")
-        names = called("categories", categories).str.to_lowercase()
+        names = labels_of("categories", categories).str.to_lowercase()
         ids = categories["category_id"].filter(names.is_in([name.lower() for name in self.categories]))
         of_region = dataset.annotations["category_id"].is_in(ids.implode())
         if not of_region.any():

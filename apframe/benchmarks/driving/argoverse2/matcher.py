@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from apframe.matching.matchers import Matcher, Wanted
+from apframe.matching.matchers import Matcher, PairsRead
 
 
 @dataclass(frozen=True)
@@ -17,4 +17,4 @@ class ByClaim(Matcher):
         "each detection claims its most similar annotation, however far away; each annotation accepts the best ranked one"
     )
     home: ClassVar[str] = "apframe.benchmarks.driving.argoverse2.by_claim:match_by_claim"
-    wants: ClassVar[Wanted] = "nearest"
+    wants: ClassVar[PairsRead] = "nearest"

@@ -53,11 +53,12 @@ class DisjointMasks(Rule):
         found, images = inputs.detections, inputs.dataset.images
         if "mask" not in found.columns:
             raise lacking(inputs.protocol.similarity, "detections", "mask")
-        masks = inputs.prepared.get("found") or prepare_shapes("detections", found, images, inputs.protocol.similarity)
+        masks = inputs.prepared.get("detection_shapes")
+        masks = masks or prepare_shapes("detections", found, images, inputs.protocol.similarity)
         cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
         overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
         if overlapping.is_empty():
-            return replace(inputs, prepared={**inputs.prepared, "found": masks})
+            return replace(inputs, prepared={**inputs.prepared, "detection_shapes": masks})
         lost = found["image_id"].gather(overlapping).unique().sort()
         kept = ~is_known(found["image_id"], lost)
         warn(
@@ -65,7 +66,7 @@ class DisjointMasks(Rule):
             f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {inputs.protocol.name}",
             ShapesLeftOutWarning,
         )
-        return replace(inputs, prepared={"found": masks}).keep_detections(kept)
+        return replace(inputs, prepared={"detection_shapes": masks}).keep_detections(kept)
 
 
 _CLASSES = Classes(

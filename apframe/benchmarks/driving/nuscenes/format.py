@@ -18,7 +18,7 @@ from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import OF_SAMPLES, Fields
 from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
-from apframe.tables.names import called, places_of
+from apframe.tables.names import labels_of, places_of
 from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import counted, listed, spelled
 
@@ -122,7 +122,7 @@ def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
     by_id = {token: known[token] for token in samples if token in known}
     if len(by_id) == len(samples):
         return by_id
-    places = places_of(pl.Series(list(samples), dtype=pl.String), called("images", images), "images")
+    places = places_of(pl.Series(list(samples), dtype=pl.String), labels_of("images", images), "images")
     by_name = {token: rows[0] for token, rows in zip(samples, places, strict=True) if len(rows) == 1}
     return by_name if len(by_name) > len(by_id) else by_id
 

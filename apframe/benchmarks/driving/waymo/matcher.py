@@ -17,5 +17,5 @@ class ScoreFirst(Matcher):
         "each detection, best score first, takes the most similar free annotation, whether it counts or not"
     )
     home: ClassVar[str] = "apframe.benchmarks.driving.waymo.score_first:match_scores_first"
-    at_cut_offs: ClassVar[bool] = True
+    at_score_cutoffs: ClassVar[bool] = True
     counts_everywhere: ClassVar[bool] = True

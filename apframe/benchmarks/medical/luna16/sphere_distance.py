@@ -27,7 +27,7 @@ class SphereDistance(Similarity):
     >>> nodules = pl.DataFrame({"cell": [7], "sphere_x": [10.0], "sphere_y": [4.0], "sphere_z": [0.0],
     ...                         "sphere_diameter": [8.0], "is_crowd": [False]})
     >>> marks = pl.DataFrame({"cell": [7, 7], "sphere_x": [12.0, 30.0], "sphere_y": [4.0, 4.0], "sphere_z": [0.0, 0.0]})
-    >>> SphereDistance().pair(marks, nodules, least=-1).rows()
+    >>> SphereDistance().pair(marks, nodules, min_similarity=-1).rows()
     [(0, 0, -0.5)]
     """
 
@@ -40,7 +40,7 @@ class SphereDistance(Similarity):
     unit: ClassVar[str] = "radius"
     words = "minus the distance of the centres, in radii of the annotation"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         check_spheres("detections", detections, needs_diameter=False)
@@ -52,4 +52,4 @@ class SphereDistance(Similarity):
         in_radii = (squared / (reach * reach)).sqrt()
         inside = pl.min_horizontal(in_radii, pl.lit(nextafter(1.0, 0.0)))
         similarity = -pl.when(squared < reach * reach).then(inside).otherwise(pl.max_horizontal(in_radii, pl.lit(1.0)))
-        return pair_by(similarity, detections, annotations, (*self.needs, "radius"), least)
+        return pair_by(similarity, detections, annotations, (*self.needs, "radius"), min_similarity)

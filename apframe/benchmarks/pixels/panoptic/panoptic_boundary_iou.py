@@ -49,12 +49,12 @@ class PanopticBoundaryIoU(PanopticIoU):
 
         return count_overlaps(detections, images, annotations=annotations, dilation=self.dilation)
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         if "overlaps" in detections.columns:
             remedy = "supply it in overlaps, or label_map of images and detections, in which boundaries are counted"
             refuse_rows("detections", detections, ~_have_boundaries(detections), "boundary_iou is missing", remedy)
-        return super().pair(detections, annotations, least)
+        return super().pair(detections, annotations, min_similarity)
 
     @property
     def of_segments(self) -> pl.Expr:

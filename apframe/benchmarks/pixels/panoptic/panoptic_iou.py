@@ -26,7 +26,7 @@ class PanopticIoU(Similarity):
     >>> road = pl.DataFrame({"cell": [1], "segment_id": [5], "area": [80.0], "is_crowd": [False]})
     >>> overlaps = [[{"segment_id": 5, "pixels": 60}]]
     >>> found = pl.DataFrame({"cell": [1], "segment_id": [9], "area": [90.0], "void_area": [20.0], "overlaps": overlaps})
-    >>> PanopticIoU().pair(found, road, least=0.5)["similarity"].round(4).to_list()
+    >>> PanopticIoU().pair(found, road, min_similarity=0.5)["similarity"].round(4).to_list()
     [0.6667]
     """
 
@@ -49,7 +49,7 @@ class PanopticIoU(Similarity):
 
         return count_overlaps(detections, images, annotations=annotations)
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         found, expected, shared = shared_pixels(detections, annotations)
@@ -60,7 +60,7 @@ class PanopticIoU(Similarity):
         )
         share = (pl.col("void") + pl.col("pixels").fill_null(0)) / pl.col("found_area")
         pairs = pl.concat([alike, inside.select("detection", "annotation", similarity=share)])
-        return pairs.filter(pl.col("similarity") >= least).sort("detection", "annotation").collect()
+        return pairs.filter(pl.col("similarity") >= min_similarity).sort("detection", "annotation").collect()
 
     @property
     def of_segments(self) -> pl.Expr:

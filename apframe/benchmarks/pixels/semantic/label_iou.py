@@ -64,11 +64,11 @@ class LabelIoU(Similarity):
 
         return count_overlaps(detections, images, self.ignored, are_all_listed=False)
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`; and `weight`, how many pixels they share."""
         require(self, detections, annotations)
         union = pl.col("found_area") + pl.col("area") - pl.col("pixels") - pl.col("void")
         _, _, shared = shared_pixels(detections, annotations)
         weight = pl.col("pixels").cast(pl.Float64)
         pairs = shared.select("detection", "annotation", similarity=pl.col("pixels") / union, weight=weight)
-        return pairs.filter(pl.col("similarity") >= least).sort("detection", "annotation").collect()
+        return pairs.filter(pl.col("similarity") >= min_similarity).sort("detection", "annotation").collect()

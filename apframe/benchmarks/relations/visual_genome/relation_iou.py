@@ -30,7 +30,7 @@ class RelationIoU(Similarity):
     >>> boxes = {f"{side}_{name}": value for side in ("subject", "object") for name, value in box.items()}
     >>> classes = {"category_id": "riding", "subject_name": "man", "object_name": "horse"}
     >>> relation = pl.DataFrame({"cell": [7], "is_crowd": False, **classes, **boxes})
-    >>> RelationIoU().pair(relation.with_columns(object_width=pl.lit(5.0)), relation, least=0.5).rows()
+    >>> RelationIoU().pair(relation.with_columns(object_width=pl.lit(5.0)), relation, min_similarity=0.5).rows()
     [(0, 0, 0.6)]
     """
 
@@ -41,12 +41,12 @@ class RelationIoU(Similarity):
     inclusive: ClassVar[bool] = True
     words = "the lower IoU of subjects and of objects of the same classes, one pixel added to widths and heights"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         _check(self, detections, annotations)
         alike = [inclusive_box_iou(f"{side}_") for side in SIDES]
         lower = pl.when(pl.all_horizontal(each.is_not_null() for each in alike)).then(pl.min_horizontal(alike))
-        return pair_by(_of_same_classes(lower), detections, annotations, (*_CLASSES, *EDGES), least)
+        return pair_by(_of_same_classes(lower), detections, annotations, (*_CLASSES, *EDGES), min_similarity)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PhraseIoU(Similarity):
     >>> boxes = {f"{side}_{name}": value for side in ("subject", "object") for name, value in box.items()}
     >>> classes = {"category_id": "riding", "subject_name": "man", "object_name": "horse"}
     >>> relation = pl.DataFrame({"cell": [7], "is_crowd": False, **classes, **boxes})
-    >>> PhraseIoU().pair(relation.with_columns(object_width=pl.lit(5.0)), relation, least=0.5).rows()
+    >>> PhraseIoU().pair(relation.with_columns(object_width=pl.lit(5.0)), relation, min_similarity=0.5).rows()
     [(0, 0, 1.0)]
     """
 
@@ -70,11 +70,11 @@ class PhraseIoU(Similarity):
     inclusive: ClassVar[bool] = True
     words = "IoU of the boxes around subjects and objects of the same classes, one pixel added to widths and heights"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         _check(self, detections, annotations)
         hulls = [frame.with_columns(around()) for frame in (detections, annotations)]
-        return pair_by(_of_same_classes(inclusive_box_iou()), hulls[0], hulls[1], (*_CLASSES, *BOX), least)
+        return pair_by(_of_same_classes(inclusive_box_iou()), hulls[0], hulls[1], (*_CLASSES, *BOX), min_similarity)
 
 
 def _check(similarity: Similarity, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:

@@ -27,7 +27,7 @@ class SingleBoxIoU(Similarity):
 
     >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [10.0, 4.0], "height": [1.0, 2.0]})
     >>> found = boxes.with_columns(width=pl.Series([7.0, 1.0]))
-    >>> SingleBoxIoU().pair(found, boxes.with_columns(is_crowd=False), least=0.7).rows()
+    >>> SingleBoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.7).rows()
     [(0, 0, 0.699999988079071)]
     """
 
@@ -40,9 +40,9 @@ class SingleBoxIoU(Similarity):
         """A threshold in single precision."""
         return _in_single(threshold)
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
-        return pair_by(single_box_iou(), detections, annotations, BOX, _in_single(least))
+        return pair_by(single_box_iou(), detections, annotations, BOX, _in_single(min_similarity))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SingleMaskIoU(MaskSimilarity):
     >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 5], "counts": [0, 7, 3]}'})
     >>> truth = found.rename({"detection_id": "annotation_id"}).with_columns(
     ...     mask=pl.lit('{"size": [2, 5], "counts": [0, 10]}'), is_crowd=False)
-    >>> SingleMaskIoU().pair(found, truth, least=0.7).rows()
+    >>> SingleMaskIoU().pair(found, truth, min_similarity=0.7).rows()
     [(0, 0, 0.699999988079071)]
     """
 
@@ -70,12 +70,17 @@ class SingleMaskIoU(MaskSimilarity):
         return _in_single(threshold)
 
     def compare(
-        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+        self,
+        detection_masks: Runs,
+        annotation_masks: Runs,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        min_similarity: float,
     ) -> pl.DataFrame:
         """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
-        pairs = pair_masks(found, expected, detections, annotations, _in_single(least) * (1 - 1e-7))
+        pairs = pair_masks(detection_masks, annotation_masks, detections, annotations, _in_single(min_similarity) * (1 - 1e-7))
         rounded = pairs.select("detection", "annotation", pl.col("similarity").cast(pl.Float32).cast(pl.Float64))
-        return rounded.filter(pl.col("similarity") >= _in_single(least))
+        return rounded.filter(pl.col("similarity") >= _in_single(min_similarity))
 
 
 def single_box_iou() -> pl.Expr:

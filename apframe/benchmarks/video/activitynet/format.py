@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.coco.json_rows import canonical_names, frame_of_rows
-from apframe.formats.coco.json_writing import json_rows, taken_names
+from apframe.formats.coco.json_writing import json_rows, reserved_names
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
@@ -239,7 +239,7 @@ def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _taken(table: str) -> set[str]:
     """Names of fields that are read as something else than an attribute of the same name."""
-    return taken_names(table) | _OWN.get(table, set())
+    return reserved_names(table) | _OWN.get(table, set())
 
 
 def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: Set[tuple[str, str]]) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""CVAT's XML."""
+"""CVAT XML."""

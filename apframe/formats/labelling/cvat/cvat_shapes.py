@@ -1,4 +1,4 @@
-"""Annotations and detections as the shapes of CVAT's XML: how each is drawn, what that loses, and the text of it."""
+"""Annotations and detections as shapes of CVAT XML: their geometry, the losses, and their text."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from apframe.tables.shapes.boxes import BOX
 if TYPE_CHECKING:
     from apframe.formats.labelling.cvat.row_runs import Crop
 
-FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
+FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes if true
 PLACE = ("left", "top", "width", "height")
 _EXTENTS = (*BOX, "area")
-_DRAWN = "drawn: "  # before the names of columns that stand beside those of the frame
+_DRAWN = "drawn: "  # prefix of columns that are added to those of the frame
 _WHOLE, _NUMBER = r"^-?(0|[1-9]\d*)$", r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$"
 
 
 def shape_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """List what drawing changes: see `Format.further_losses`."""
+    """List the changes by drawing: see `Format.further_losses`."""
     drawn = _drawn(table, frame)
     is_box = drawn["shape"] == "box"
     lost = [(name, frame[name] != drawn[name], "rounded, or replaced by that of the shape") for name in BOX]
@@ -54,19 +54,19 @@ def attribute_losses(frame: pl.DataFrame, names: Iterable[str]) -> list[tuple[st
 
 
 def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Series:
-    """The element of each row.
+    """Return the XML element of each row.
 
     Parameters
     ----------
     frame
-        canonical, category_id the name of the label
+        a canonical table, with the name of the label as category_id
     sizes
-        `image_width` and `image_height` of each row's image, which masks need
+        `image_width` and `image_height` of the image of each row, which masks require
 
     Raises
     ------
     RowError
-        rows without a box or polygon, masks that cannot be right, or on an image of unknown size
+        rows without a box or polygon, invalid masks, or masks on an image of unknown size
     """
     drawn = _drawn(table, frame)
     refuse_rows(table, frame, drawn["x"].is_null(), "box, polygon and mask are missing", "remove the rows")
@@ -75,7 +75,7 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
     refuse_rows(table, frame, unknown, "mask is on an image of unknown size", remedy)
     rows = pl.concat([frame, drawn.select(pl.all().name.prefix(_DRAWN))], how="horizontal")
     fields, attributes = [], []
-    own_names = {called: own for own, called in clashes(table).items()}
+    own_names = {new: own for own, new in clashes(table).items()}
     for name in dict.fromkeys([*attribute_names(table, frame), *(name for name in frame.columns if name in (*FLAGS, "score"))]):
         if _is_field(name, frame[name]):
             fields.append(field(name, pl.col(name).cast(pl.Int8) if name == "occluded" else pl.col(name)))
@@ -84,7 +84,7 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
             opening = [pl.lit("<attribute"), field("name", pl.lit(own_names.get(name, name))), pl.lit(">")]
             attributes.append(pl.concat_str(*opening, value, pl.lit("</attribute>")))
     if "occluded" not in frame.columns or not _is_field("occluded", frame["occluded"]):
-        fields.append(pl.lit(' occluded="0"'))  # CVAT asks for it
+        fields.append(pl.lit(' occluded="0"'))  # CVAT requires it
     turned = rotation_of(pl.col("angle")) if "angle" in frame.columns else pl.lit(None, pl.Float64)
     x, y, width, height = (pl.col(_DRAWN + name) for name in BOX)
     sides = {"xtl": x, "ytl": y, "xbr": pl.col("x") + pl.col("width"), "ybr": pl.col("y") + pl.col("height")}
@@ -107,37 +107,37 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
 
 
 def attribute_names(table: str, frame: pl.DataFrame) -> list[str]:
-    """The columns beyond the canonical ones and the file's name, which stands with the image."""
+    """Return the columns other than the canonical ones and the file name, which is written with the image."""
     canonical = {column.name for column in TABLES[table]} | {"file_name"}
     return [name for name in frame.columns if name not in canonical]
 
 
 def clashes(table: str) -> dict[str, str]:
     """Return new names for attributes whose names are those of canonical columns."""
-    taken = {column.name for column in TABLES[table]} - {*FLAGS, "score"} | {"file_name"}
-    return {name: f"{name}_attribute" for name in taken}
+    reserved = {column.name for column in TABLES[table]} - {*FLAGS, "score"} | {"file_name"}
+    return {name: f"{name}_attribute" for name in reserved}
 
 
 def field(name: str, value: pl.Expr) -> pl.Expr:
-    """` name="value"`, escaped; null where the value is."""
+    """Return ` name="value"`, escaped; null for null values."""
     return pl.concat_str(pl.lit(f" {name}="), pl.lit('"'), escaped(value), pl.lit('"'))
 
 
 def typed(texts: pl.Series) -> pl.Series:
-    """Texts as true and false, or as numbers, where all are.
+    """Convert texts to Booleans or numbers, if all values are.
 
     >>> typed(pl.Series(["1", None, "2.5"])).to_list(), typed(pl.Series(["True", "false"])).to_list()
     ([1.0, None, 2.5], [True, False])
     >>> typed(pl.Series(["007"])).to_list()
     ['007']
     """
-    given = texts.drop_nulls()
-    if given.is_empty():
+    values = texts.drop_nulls()
+    if values.is_empty():
         return texts
-    if given.str.to_lowercase().is_in(["true", "false"]).all():
+    if values.str.to_lowercase().is_in(["true", "false"]).all():
         return texts.str.to_lowercase() == "true"
     for pattern, dtype in ((_WHOLE, pl.Int64()), (_NUMBER, pl.Float64())):
-        if given.str.contains(pattern).all():
+        if values.str.contains(pattern).all():
             numbers = texts.cast(dtype, strict=False)
             if numbers.null_count() == texts.null_count():
                 return numbers
@@ -145,7 +145,7 @@ def typed(texts: pl.Series) -> pl.Series:
 
 
 def _drawn(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """How rows are drawn: `shape`, its `points` or `rle`, and the box and `area` that come back then."""
+    """Return the geometry of rows: `shape`, its `points` or `rle`, and the box and `area` that will be read back."""
     points = single_polygons(table, frame)
     crops = _crops(table, frame)
     pixels = [
@@ -177,7 +177,7 @@ def _drawn(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _crops(table: str, frame: pl.DataFrame) -> list[Crop | None]:
-    """The crops of masks that are run lengths or bitmaps."""
+    """Return the crops of masks that are run lengths or bitmaps."""
     none: list[Any] = [None] * frame.height
     if "mask" not in frame.columns or number_type(frame.schema["mask"]).is_float():
         return none
@@ -199,20 +199,20 @@ def _crops(table: str, frame: pl.DataFrame) -> list[Crop | None]:
 
 
 def _point_text(points: pl.Expr) -> pl.Expr:
-    """`x,y;x,y;...`"""
+    """Return points as text, `x,y;x,y;...`."""
     numbers = points.list.eval(pl.element().cast(pl.String)).list.join(",")
     return numbers.str.replace_all(r"([^,]*),([^,]*),", "$1,$2;")
 
 
 def _is_field(name: str, values: pl.Series) -> bool:
-    """Whether it is a field of CVAT's shapes, rather than an attribute of a label."""
+    """Return True for a field of CVAT's shapes, and False for an attribute of a label."""
     if name == "occluded":
         return values.dtype == pl.Boolean and not values.null_count()
     return (name in ("z_order", "group_id") and values.dtype.is_integer()) or (name == "source" and values.dtype == pl.String)
 
 
 def is_plain(dtype: Any) -> bool:
-    """Whether values are texts, numbers or flags, which can be written as such."""
+    """Return True if values are texts, numbers or flags, which can be written directly."""
     return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
 
 

@@ -1,4 +1,4 @@
-"""CVAT's XML for images and for video: boxes, polygons and masks in pixels, with labels and attributes."""
+"""CVAT XML for images and for video: boxes, polygons and masks in pixels, with labels and attributes."""
 
 from __future__ import annotations
 
@@ -46,35 +46,35 @@ from apframe.wording import listed
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
 _GEOMETRY = ("label", *_SIDES, "rotation", "points", "rle", *PLACE)
-_OF_IMAGE = ("subset", "task_id")  # what an image may have beside its name and size
+_OF_IMAGE = ("subset", "task_id")  # optional fields of an image beside its name and size
 _ROOT = re.compile(rb"(\xef\xbb\xbf)?(\s|<\?.*?\?>|<!--.*?-->)*<annotations[\s>]", re.DOTALL)
 
 
 class Cvat(Format):
-    """CVAT's exports for images and for video, both 1.1. Results are the same with an attribute `score` or `confidence`.
+    """CVAT exports for images and for video, both 1.1. Results are the same with an attribute `score` or `confidence`.
 
-    Images have their number as id, the path that CVAT shows as `file_name`. Where a project's export begins anew with each
-    subset or task, or a folder has several files or folders with an `annotations.xml`, images are numbered from 0 in the order
-    of the files, and results are joined by file name. Categories are the labels that the task lists, also those that
-    nobody used, and where it lists none those of the shapes. The box of a polygon or mask is the one around it, its `area` its
-    own. `rotation`, in degrees clockwise about the centre, becomes `angle`, from -π to π. A mask of CVAT is run lengths along
-    the rows of a crop; it becomes COCO's, down the columns of the image.
+    Images have their number as id, and the path shown in CVAT as `file_name`. If the numbers in an export of a project restart
+    with each subset or task, or a folder has several files or folders with an `annotations.xml`, images are numbered from 0 in
+    the order of the files, and results are joined by file name. Categories are the labels that the task lists, used or not, or
+    else those of the shapes. A polygon or mask gets the box around it, and its own `area`. `rotation`, in degrees clockwise
+    about the centre, becomes `angle`, from -π to π. Masks of CVAT are run lengths along the rows of a crop; they become COCO's,
+    down the columns of the image.
 
-    What a shape says beside its outline (occluded, z_order, source, group_id) and its attributes become columns: true and
-    false, numbers where all are, else text. An attribute goes before a field of the same name; one that is called like a
-    canonical column gets `_attribute` appended, but for `is_crowd`, `ignore` (or `difficult`) and, in results, the score.
-    Results have the images' `file_name` too, to join by.
+    Further fields of a shape (occluded, z_order, source, group_id) and its attributes become columns: true and false, numbers
+    if all values are, otherwise text. An attribute takes precedence over a field of the same name. Attributes with the name of
+    a canonical column get `_attribute` appended, except `is_crowd`, `ignore` (or `difficult`) and, in results, the score.
+    Results also have `file_name` of the images, to join by.
 
-    In a file for video an image is a frame, whose number is the id: all that the task has, or that have shapes. Its name is
-    `frame_000007`, as CVAT calls it. Shapes that are outside are not there. CVAT lists a track in each frame, so that nothing
-    is interpolated; `keyframe` is false where CVAT did, and `track_id` is the number of the track.
+    In a file for video, images are the frames of the task, and further frames with shapes. The id is the number of the frame,
+    and the name is as in CVAT, such as `frame_000007`. Shapes that are outside are left out. CVAT lists a track in each frame,
+    so that nothing is interpolated here; `keyframe` is false if CVAT interpolated, and `track_id` is the number of the track.
 
-    Tags, points, polylines, cuboids, ellipses and skeletons are no objects here: left out, with a `ShapesLeftOutWarning`.
+    Tags, points, polylines, cuboids, ellipses and skeletons are left out, with a `ShapesLeftOutWarning`.
 
-    Files for images are written. A mask of one polygon is a polygon, run lengths and bitmaps are masks, all else is a box. CVAT
-    says where a box ends: its width is that but for a last bit, as is `angle`, which is radians here.
+    Files for images are written. A mask of one polygon is written as a polygon, run lengths and bitmaps as masks, all others
+    as boxes. CVAT stores the end of a box, so its width may differ in the last bit, and so may `angle`, which is in radians.
 
-    Source: the page "XML annotation format" of CVAT's manual; how boxes turn and masks run is seen from its exporter.
+    Source: the page "XML annotation format" of CVAT's manual; for rotation and masks, its exporter.
     """
 
     name = "cvat"
@@ -92,7 +92,7 @@ class Cvat(Format):
     unused_categories = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The root is `annotations`. Scores are found only when the whole file is read."""
+        """Require the root `annotations`. Scores are only detected when the whole file is read."""
         first = seen if seen.kind == "file" else next(_first_files(seen), None)
         return first is not None and _ROOT.match(first.head) is not None
 
@@ -106,20 +106,20 @@ class Cvat(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        _, found = _read(path, _root(path), "detections")
-        if "score" not in found.columns and "confidence" in found.columns:
-            found = found.rename({"confidence": "score"})
-        if "score" not in found.columns:
-            if found.height:
+        _, detections = _read(path, _root(path), "detections")
+        if "score" not in detections.columns and "confidence" in detections.columns:
+            detections = detections.rename({"confidence": "score"})
+        if "score" not in detections.columns:
+            if detections.height:
                 raise FormatError(
                     "no shape has an attribute score or confidence", "every shape of results needs one", path=path
                 )
-            return found.with_columns(score=pl.lit(None, pl.Float64))
-        if not found["score"].dtype.is_numeric():
-            is_number = found["score"].cast(pl.String).cast(pl.Float64, strict=False).is_finite().fill_null(False)
-            _refuse(path, found, found["score"].is_not_null() & ~is_number, "score is not a finite number")
-            found = found.with_columns(pl.col("score").cast(pl.Float64))
-        return found
+            return detections.with_columns(score=pl.lit(None, pl.Float64))
+        if not detections["score"].dtype.is_numeric():
+            is_number = detections["score"].cast(pl.String).cast(pl.Float64, strict=False).is_finite().fill_null(False)
+            _refuse(path, detections, detections["score"].is_not_null() & ~is_number, "score is not a finite number")
+            detections = detections.with_columns(pl.col("score").cast(pl.Float64))
+        return detections
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -151,13 +151,13 @@ class Cvat(Format):
 
 
 def _first_files(seen: PathContents) -> Iterator[PathContents]:
-    """The files of a folder, or the annotations.xml of each folder in it."""
+    """Yield the files of a folder, or the annotations.xml of each subfolder."""
     yield from seen.children("*.xml")
     yield from filter(None, (folder.child("annotations.xml") for folder in seen.folders))
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself; those of a folder, or the annotations.xml of each folder in it."""
+    """Return the file itself, the files of a folder, or the annotations.xml of each subfolder."""
     if not is_folder(path):
         return [path]
     of_tasks = (folder / "annotations.xml" for folder in folders_in(path))
@@ -165,7 +165,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _root(path: Path) -> ElementTree.Element:
-    """The root of the file, or of the first of a folder, with what the others hold behind it and images numbered anew."""
+    """Return the root of the file, or of the first file of a folder with the contents of the others and images renumbered."""
     files = _files(path)
     if not files:
         raise FormatError("holds neither an XML file nor folders with an annotations.xml", path=path)
@@ -186,7 +186,7 @@ def _root_of(path: Path) -> ElementTree.Element:
 
 
 def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The images, and the shapes on them that are objects, as `table`."""
+    """Return the images, and their supported shapes as rows of `table`."""
     elements = root.findall("image")
     images = _images(path, elements)
     every = [(row, shape) for row, image in enumerate(elements) for shape in image]
@@ -208,8 +208,8 @@ def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFra
         lines.refuse_malformed(outlines[size] < 0, f"{far} of a box is less than {near}")
     attributes = _attributes(path, owners, shapes, texts.drop(_GEOMETRY), table)
     named = [owners.select("file_name")] if table == "detections" else []
-    found = pl.concat([rows.select("image_id", category_id="label"), outlines, *named, attributes], how="horizontal")
-    return images, lines.marked(found)
+    objects = pl.concat([rows.select("image_id", category_id="label"), outlines, *named, attributes], how="horizontal")
+    return images, lines.marked(objects)
 
 
 def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
@@ -227,9 +227,9 @@ def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
     return named.with_columns(texts["name"].alias("file_name"), *further)
 
 
-def _texts(elements: list[ElementTree.Element], known: Iterable[str]) -> pl.DataFrame:
-    """The fields of elements, those of known names and all others, as columns of text."""
-    names = dict.fromkeys(chain(known, chain.from_iterable(element.attrib for element in elements)))
+def _texts(elements: list[ElementTree.Element], first_names: Iterable[str]) -> pl.DataFrame:
+    """Return the fields of elements, the given names first, as columns of text."""
+    names = dict.fromkeys(chain(first_names, chain.from_iterable(element.attrib for element in elements)))
     return pl.DataFrame([pl.Series(name, [element.get(name) for element in elements], dtype=pl.String) for name in names])
 
 
@@ -244,7 +244,7 @@ def _boxes(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _polygons(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of points `x,y;x,y;...`: masks, and areas beside the boxes."""
+    """Return masks, boxes and areas from rows of points `x,y;x,y;...`."""
     if rows.is_empty():
         return rows.select("row")
     text = pl.col("points").fill_null("")
@@ -259,7 +259,7 @@ def _polygons(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of run lengths along the rows of a crop: as COCO's, their areas, and the crops as boxes."""
+    """Return masks in COCO's encoding, areas, and crops as boxes, from run lengths along the rows of a crop."""
     if rows.is_empty():
         return rows.select("row")
     from apframe.formats.labelling.cvat.row_runs import Crop, to_columns  # brings in NumPy
@@ -298,7 +298,7 @@ def _attributes(
     """Return the attributes of shapes, from fields and from elements."""
     values: dict[str, list[str | None]] = {}
     for row, shape in enumerate(shapes):
-        for attribute in shape:  # nothing else stands in a shape
+        for attribute in shape:  # the only children of a shape
             name = attribute.get("name", "")
             if name not in values:
                 values[name] = [None] * len(shapes)
@@ -314,7 +314,7 @@ def _attributes(
 
 
 def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Series, problem: str) -> None:
-    """An error that names the images of the flagged shapes."""
+    """Raise an error that names the images of the flagged shapes."""
     if wrong.any():
         images = listed(rows["image_id"].filter(wrong).unique(maintain_order=True).to_list())
         raise FormatError(f"{problem}, on image {images}", f"correct {int(wrong.sum()):,} of {len(wrong):,} shapes", path=path)

@@ -1,4 +1,4 @@
-"""Run lengths along the rows of a crop, as CVAT has them, of COCO's, which run down the columns of the image; and back."""
+"""Conversion between run lengths along the rows of a crop (CVAT) and down the columns of the image (COCO)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apframe.tables.shapes.run_lengths import from_counts, from_text
 
 
 class Crop(NamedTuple):
-    """The smallest part of an image that holds a mask: its runs outside and inside in turn, along the rows; where it lies."""
+    """The smallest part of an image that holds a mask: run lengths outside and inside in turn, along rows; and its place."""
 
     counts: list[int]
     left: int
@@ -22,31 +22,31 @@ class Crop(NamedTuple):
 
 
 def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
-    """The run lengths down the columns of the whole image, outside and inside in turn.
+    """Return the run lengths down the columns of the whole image, outside and inside in turn.
 
-    The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in
+    The counts of the crop must add up to its pixels, and it must be inside the image, which must be within the limits in
     `apframe.tables.shapes.mask_limits`.
 
     Raises
     ------
     ValueError
-        there would be more run lengths than a mask can have
+        the mask has too many run lengths
 
     >>> to_columns(Crop([0, 3, 1], left=1, top=0, width=2, height=2), image_height=3, image_width=4)
     [3, 2, 1, 1, 5]
     """
-    rows = _runs(_as_counts(crop.counts), crop.width, crop.height)  # whose columns are the rows of the crop
+    rows = _runs(_as_counts(crop.counts), crop.width, crop.height)  # columns here are the rows of the crop
     x, y = _turns(*rows)
     return _counts((crop.left + x) * image_height + crop.top + y, image_height * image_width)
 
 
 def to_crop(mask: Any) -> Crop | None:
-    """The crop of a mask: COCO's encoding (`size` and `counts`, numbers or text) or a bitmap; None where it has no pixels.
+    """Return the crop of a mask: COCO's encoding (`size` and `counts`, numbers or text) or a bitmap; None without pixels.
 
     Raises
     ------
     ValueError
-        what is no encoding, does not fill its size, or is beyond the limits in `apframe.tables.shapes.mask_limits`
+        the mask is not an encoding, does not fill its size, or is beyond the limits in `apframe.tables.shapes.mask_limits`
 
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
@@ -75,7 +75,7 @@ def to_crop(mask: Any) -> Crop | None:
 
 
 def _as_counts(counts: Any) -> np.ndarray:
-    """Run lengths, none of which is negative or more than a mask has pixels."""
+    """Return run lengths as an array; raise an error if one is negative or more than the pixels of a mask."""
     array = np.asarray(counts, dtype=object if not len(counts) else None)
     if len(array) and array.dtype.kind not in "iu":
         raise ValueError("counts are not whole numbers")
@@ -85,23 +85,23 @@ def _as_counts(counts: Any) -> np.ndarray:
 
 
 def _runs(counts: str | np.ndarray, height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The runs inside of one mask from its counts, plain or as COCO's text: column, where each begins in it, where it ends."""
+    """Return column, beginning and end of the runs of one mask from its counts, plain or as COCO's text."""
     size = np.array([height], dtype=np.int64), np.array([width], dtype=np.int64)
     if isinstance(counts, str):
         characters = np.frombuffer(counts.encode(), dtype=np.uint8)
-        found = from_text(characters, np.array([len(characters)]), *size)
+        runs = from_text(characters, np.array([len(characters)]), *size)
     else:
-        found = from_counts(counts, np.array([len(counts)]), *size)
-    if not isinstance(found, Runs):
-        raise ValueError(found[0])
-    column, top, bottom = (part.astype(np.int64) for part in (found.column, found.top, found.bottom))
+        runs = from_counts(counts, np.array([len(counts)]), *size)
+    if not isinstance(runs, Runs):
+        raise ValueError(runs[0])
+    column, top, bottom = (part.astype(np.int64) for part in (runs.column, runs.top, runs.bottom))
     return column, top, bottom
 
 
 def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a pixel differs from that of the line before: its place in the line, and the line."""
+    """Return the pixels that differ from the line before: place in the line, and line."""
     step = int(end.max(initial=0)) + 1
-    # in one line and the next, ends of both sorted together lie in pairs around what differs
+    # the sorted ends of a line and the next one form pairs around pixels that differ
     ends = np.sort(np.concatenate([at * step + side for at in (line, line + 1) for side in (begin, end)]))
     start, n = ends[::2], ends[1::2] - ends[::2]
     if n.sum() > MOST_RUNS:
@@ -111,7 +111,7 @@ def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.nda
 
 
 def _counts(turns: np.ndarray, n_pixels: int) -> list[int]:
-    """Run lengths from the places where inside and outside change, in any order; two at one place change nothing."""
+    """Return run lengths from the places where inside and outside change, in any order; two at one place cancel out."""
     turns = np.sort(turns)
     is_double = np.concatenate([turns[1:] == turns[:-1], [False]])
     is_double[1:] |= is_double[:-1].copy()

@@ -1,4 +1,4 @@
-"""CVAT's XML for video, tracks of shapes that say in which frame they are, as XML for images."""
+"""CVAT XML for video, with tracks of shapes in frames, converted to XML for images."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from xml.etree.ElementTree import Element
 
 from apframe.exceptions import FormatError
 
-_OF_TRACK = ("label", "source", "group_id")  # what its shapes have as if it were their own
-_OF_FRAME = ("frame", "outside")  # what no shape on an image has
+_OF_TRACK = ("label", "source", "group_id")  # fields of a track that its shapes inherit
+_OF_FRAME = ("frame", "outside")  # fields that shapes on images do not have
 _MOST = 1_000_000  # frames of a video of nine hours; a file may declare any number
 
 
 def with_images(path: Path, root: Element) -> Element:
-    """Turn the XML of a video into XML for images; return XML that is for images already unchanged.
+    """Convert XML of a video to XML for images; XML for images is returned unchanged.
 
-    Each frame that the file declares is an image, and each one that has shapes. Its id is the frame, its name the one that CVAT
-    gives to frames of a video, as in `frame_000007`; a task of images has other names, which the file does not contain. A shape
-    that is `outside` is not in its frame. The others have the label, source and group of their track, and its id as `track_id`.
+    Each frame that the file declares, or that has shapes, becomes an image. Its id is the frame number, and its name is that of
+    CVAT for frames of a video, as in `frame_000007`; a task of images has other names, which the file does not contain. A shape
+    that is `outside` is not in its frame. Others get the label, source and group of their track, and its id as `track_id`.
 
     Raises
     ------
     FormatError
-        tracks beside images; a frame, or a number of frames, that is no whole number, or more than 1,000,000 frames
+        tracks beside images; a frame, or a number of frames, that is not a whole number; or more than 1,000,000 frames
     """
     tracks = root.findall("track")
     if root.find("image") is not None:
@@ -44,14 +44,14 @@ def with_images(path: Path, root: Element) -> Element:
             shape.attrib = own | {name: value for name, value in shape.attrib.items() if name not in _OF_FRAME}
             images[key, frame].append(shape)
     places = {key: place for place, key in enumerate(tasks)}
-    found = Element(root.tag)
-    found.extend(root.iterfind("meta"))
-    found.extend(images[each] for each in sorted(images, key=lambda each: (places.get(each[0], len(places)), each[1])))
-    return found
+    converted = Element(root.tag)
+    converted.extend(root.iterfind("meta"))
+    converted.extend(images[each] for each in sorted(images, key=lambda each: (places.get(each[0], len(places)), each[1])))
+    return converted
 
 
 def _tasks(root: Element) -> dict[str | None, Element | None]:
-    """The elements that describe the tasks of a project, by their ids, or the only task or job."""
+    """Return the elements that describe the tasks of a project, by id, or the only task or job."""
     project = root.find("meta/project")
     if project is not None:
         return {task.findtext("id"): task for task in project.iterfind("tasks/task")}
@@ -60,7 +60,7 @@ def _tasks(root: Element) -> dict[str | None, Element | None]:
 
 
 def _frames(path: Path, task: Element | None) -> range:
-    """The frames of a task: `size` of them from `start_frame` on, each one that `frame_filter` does not skip."""
+    """Return the frames of a task: `size` frames from `start_frame` on, with the step in `frame_filter`."""
     if task is None or not task.findtext("size"):
         return range(0)
     size = _whole(path, task.findtext("size"), "size of the task")

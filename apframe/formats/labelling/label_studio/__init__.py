@@ -1,1 +1,1 @@
-"""Label Studio's JSON."""
+"""Label Studio JSON."""

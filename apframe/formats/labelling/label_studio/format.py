@@ -1,4 +1,4 @@
-"""Label Studio's JSON: a list of tasks, each an image with annotations and predictions, shapes in percent of the image."""
+"""Label Studio JSON: a list of tasks, each an image with annotations and predictions; shapes are in percent of the image."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.wording import listed
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}
-_TAKEN = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns
+_RESERVED = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns
 _CLASH = "_attribute"
 
 
 class LabelStudio(Format):
-    """Label Studio's export "JSON": tasks with `data`, `annotations` and `predictions`. Data sets are made of the annotations.
+    """Label Studio's export "JSON": tasks with `data`, `annotations` and `predictions`. Data sets consist of the annotations.
 
-    An image has the task's id and the name of the file that `data` calls `image` (else its first text), without folders and
-    address; results have `file_name` too, to join by. Tasks that never were in a project have no id: images are numbered
-    from 1 then, and called by the file in results. Further fields of `data` become columns of images, with `_attribute`
-    appended where that is the name of a canonical one. The size is that which the regions say, else `image_width` and
-    `image_height` in `data`. Categories are the labels that are used.
+    An image has the id of its task, and the file name in the field `image` of `data` (or else its first text), without folders
+    and URL; results also have `file_name`, to join by. Tasks that were never in a project have no id: images are then numbered
+    from 1, and have file names as ids in results. Further fields of `data` become columns of images, with `_attribute`
+    appended if a canonical column has the name. The size is in the regions, or else in `image_width` and `image_height` in
+    `data`. Categories are the labels that are used.
 
-    Of several annotations of a task the one marked as ground truth counts, else the latest by `updated_at` that was not
-    cancelled; a task without one is an image without objects. Of several predictions the latest counts, by `created_at`, and a
-    `ShapesLeftOutWarning` counts the others. A region with several labels is a row for each. Its `score` is its own, else that
-    of the prediction. Rectangles and polygons are read; a polygon's box is the one around it, its `area` its own. `rotation`,
-    degrees clockwise about the corner, becomes `angle` about the centre. Brushes, ellipses, keypoints, regions without a label
-    or on images that were turned, and answers to questions are left out, with a `ShapesLeftOutWarning`.
+    Of several annotations of a task, the one marked as ground truth is used, or else the latest by `updated_at` that was not
+    cancelled; a task without one is an image without objects. Of several predictions, the latest by `created_at` is used, and a
+    `ShapesLeftOutWarning` counts the others. A region with several labels becomes a row for each. The `score` is that of the
+    region, or else that of the prediction. Rectangles and polygons are read; a polygon gets the box around it, and its own
+    `area`. `rotation`, degrees clockwise about the corner, becomes `angle` about the centre. Brushes, ellipses, keypoints,
+    regions without a label or on turned images, and answers to questions are left out, with a `ShapesLeftOutWarning`.
 
-    Percent become pixels, and back, but for rounding: to 1e-9 of the number. Written, a mask of one polygon is a polygon, all
-    else is a rectangle; `region_id` is kept.
+    Percentages become pixels, and back, up to rounding: to 1e-9 of the number. A mask of one polygon is written as a polygon,
+    all others as rectangles; `region_id` is kept.
 
     Source: the pages "Label Studio JSON format of annotated tasks", "RectangleLabels" and "PolygonLabels" of its documentation.
     """
@@ -89,8 +89,8 @@ class LabelStudio(Format):
             images = images.with_columns(image_id="file_name")
         images = images.with_columns(_sizes(images, regions))
         if dataset is not None and dataset.images.schema["image_id"] == images.schema["image_id"]:
-            known = images.select("image_id").join(dataset.images, on="image_id", how="left", maintain_order="left")
-            images = images.with_columns(pl.coalesce(name, known[name]).alias(name) for name in SIZE)
+            own = images.select("image_id").join(dataset.images, on="image_id", how="left", maintain_order="left")
+            images = images.with_columns(pl.coalesce(name, own[name]).alias(name) for name in SIZE)
         return in_pixels(path, regions, images)
 
     def write(self, dataset: Dataset, path: Path) -> None:
@@ -163,7 +163,7 @@ def _listed(task: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def _latest(sources: list[dict[str, Any]]) -> dict[str, Any]:
-    """The one marked as ground truth, else the latest; the last of these in the file, an empty one where there is none."""
+    """Return the source marked as ground truth, or else the latest (the last of equals); an empty one without any."""
 
     def rank(numbered: tuple[int, dict[str, Any]]) -> tuple[bool, str, int]:
         number, source = numbered
@@ -173,7 +173,7 @@ def _latest(sources: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
-    """A row for each task: its id (null where none has one), the name of its file, its size, and what else `data` says."""
+    """Return a row for each task: id (null if no task has one), file name, size, and further fields of `data`."""
     ids = [task.get("id") for task in tasks]
     wrong = [number for number, value in enumerate(ids, start=1) if type(value) is not int or abs(value) >= 2**63]
     if wrong and any(value is not None for value in ids):
@@ -183,7 +183,7 @@ def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
     columns = {name: [row.get(name) for row in data] for name in dict.fromkeys(key for row in data for key in row)}
     sizes = {name: [*map(_side, columns.pop(name, [None] * len(data)))] for name in SIZE}
     images = pl.DataFrame({"image_id": ids, "file_name": names, **sizes}, schema=_IMAGE)
-    return images.with_columns(_of_json(name + _CLASH * (name in _TAKEN), values) for name, values in columns.items())
+    return images.with_columns(_of_json(name + _CLASH * (name in _RESERVED), values) for name, values in columns.items())
 
 
 def _side(value: Any) -> int | None:
@@ -191,13 +191,13 @@ def _side(value: Any) -> int | None:
 
 
 def _take_address(data: dict[str, Any]) -> Any:
-    """Where the image is, by the name of the field or because it is the first text; taken out of `data`."""
+    """Remove the address of the image from `data` and return it: the field `image`, or else the first text."""
     key = "image" if "image" in data else next((key for key, value in data.items() if isinstance(value, str)), None)
     return None if key is None else data.pop(key)
 
 
 def _file_name(address: str) -> str:
-    """The name of a file, of a path or an address.
+    """Return the file name in a path or a URL.
 
     >>> _file_name("/data/local-files/?d=train/a%20b.jpg"), _file_name("s3://bucket/c.jpg?versionId=7"), _file_name("d/e?.png")
     ('a b.jpg', 'c.jpg', 'e?.png')
@@ -209,7 +209,7 @@ def _file_name(address: str) -> str:
 
 
 def _of_json(name: str, values: list[Any]) -> pl.Series:
-    """Values as a column of their type; as JSON text where they have several, or are lists or objects."""
+    """Return values as a column of their type; as JSON text if they have several types, or are lists or objects."""
     types = {type(value) for value in values} - {type(None)}
     if types <= {int, float} and all(value is None or abs(value) < 2**63 for value in values):
         return pl.Series(name, values, dtype=pl.Float64 if float in types else pl.Int64)
@@ -219,10 +219,10 @@ def _of_json(name: str, values: list[Any]) -> pl.Series:
 
 
 def _sizes(images: pl.DataFrame, regions: pl.DataFrame) -> list[pl.Series]:
-    """The sizes of images, those that the first of their regions says before others."""
-    said = regions.group_by("task").agg(pl.col(SIZE).drop_nulls().first().cast(pl.Int64))
-    said = images.with_row_index("task").select("task").join(said, on="task", how="left", maintain_order="left")
-    return [said[name].zip_with(said[name].is_not_null(), images[name]) for name in SIZE]
+    """Return the sizes of images: from their first region, or else from the images."""
+    of_regions = regions.group_by("task").agg(pl.col(SIZE).drop_nulls().first().cast(pl.Int64))
+    of_regions = images.with_row_index("task").select("task").join(of_regions, on="task", how="left", maintain_order="left")
+    return [of_regions[name].zip_with(of_regions[name].is_not_null(), images[name]) for name in SIZE]
 
 
 def _image_attributes(images: pl.DataFrame) -> list[str]:
@@ -231,8 +231,8 @@ def _image_attributes(images: pl.DataFrame) -> list[str]:
 
 
 def _write(path: Path, images: pl.DataFrame, regions: pl.DataFrame, key: str) -> None:
-    """The tasks, with regions (`image_id`, `text`, and `opening`, what their source begins with) under the key."""
-    own = {name + _CLASH: name for name in _TAKEN}
+    """Write the tasks, with regions (`image_id`, `text`, and `opening`, the beginning of their source) under the key."""
+    own = {name + _CLASH: name for name in _RESERVED}
     fields = [pl.coalesce(encoded("file_name", "image"), pl.lit('"image":null')), *(encoded(name) for name in SIZE)]
     fields += [encoded(name, own.get(name)) for name in _image_attributes(images) if name != "image"]
     data = images.select(data=pl.concat_str(fields, separator=",", ignore_nulls=True)).to_series()

@@ -28,7 +28,7 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.wording import listed
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
-_UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it
+_UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels are in another region
 _NEAR = 1e-9
 _TOO_LARGE = 2**31  # for the side of an image
 
@@ -36,15 +36,15 @@ _TOO_LARGE = 2**31  # for the side of an image
 def read_regions(
     path: Path, tasks: list[dict[str, Any]], sources: list[dict[str, Any]], left_out: Counter[str]
 ) -> pl.DataFrame:
-    """A row for each label of each region of the tasks' sources, in percent of the image.
+    """Return a row for each label of each region in the sources of tasks, in percent of the image.
 
-    Columns `task` (its place), `category_id`, `region_id`, `score`, `model_version`, the size of the image, the box, `rotation`
-    and `points`, x and y in turn; null where not said. What is left out is added to the counts, and warned of.
+    Columns `task` (its position), `category_id`, `region_id`, `score`, `model_version`, the size of the image, the box,
+    `rotation` and `points`, x and y in turn; null if missing. Regions that are left out are counted, with a warning.
 
     Raises
     ------
     FormatError
-        regions without labels, numbers or points where there have to be some, naming the first
+        regions without required labels, numbers or points; names the first one
     """
     numbers, labels, regions, values = [], [], [], []
     for number, source in enumerate(sources):
@@ -75,12 +75,12 @@ def read_regions(
             row = wrong.index(True)
             raise FormatError(f"{_place(path, tasks, numbers[row], regions[row])}: {problem}", "correct it")
 
-    def column(name: str, given: list[Any], *, needed: list[bool] | None = None) -> pl.Series:
-        if not {type(value) for value in given} <= {int, float, NoneType}:
-            refuse([type(value) not in (int, float, NoneType) for value in given], f"{name} is not a number")
-        if needed is not None and None in given:
-            refuse([value is None and need for value, need in zip(given, needed, strict=True)], f"{name} is missing")
-        numbers = pl.Series(name, given, dtype=pl.Float64)
+    def column(name: str, items: list[Any], *, needed: list[bool] | None = None) -> pl.Series:
+        if not {type(value) for value in items} <= {int, float, NoneType}:
+            refuse([type(value) not in (int, float, NoneType) for value in items], f"{name} is not a number")
+        if needed is not None and None in items:
+            refuse([value is None and need for value, need in zip(items, needed, strict=True)], f"{name} is missing")
+        numbers = pl.Series(name, items, dtype=pl.Float64)
         if name.startswith("original") and (numbers.abs() >= _TOO_LARGE).any():
             refuse((numbers.abs() >= _TOO_LARGE).fill_null(False).to_list(), f"{name} is not a number of pixels")
         return numbers
@@ -119,11 +119,11 @@ def _are_points(points: Any) -> bool:
 
 
 def _points_column(points: list[list[list[float]] | None]) -> pl.Series:
-    """Lists of pairs as lists of x and y in turn; made of one flat column, as Polars is slow to take them one by one."""
-    given = [each for each in points if each is not None]
-    flat = pl.Series("points", chain.from_iterable(chain.from_iterable(given)), dtype=pl.Float64)
+    """Convert lists of pairs to lists of x and y in turn, through one flat column, as Polars is slow with single lists."""
+    outlines = [each for each in points if each is not None]
+    flat = pl.Series("points", chain.from_iterable(chain.from_iterable(outlines)), dtype=pl.Float64)
     row = pl.Series("row", [row for row, each in enumerate(points) if each is not None], dtype=pl.UInt32)
-    n_numbers = pl.Series("n", [2 * len(each) for each in given], dtype=pl.UInt32)
+    n_numbers = pl.Series("n", [2 * len(each) for each in outlines], dtype=pl.UInt32)
     owner = pl.select(pl.lit(row).repeat_by(n_numbers).explode(empty_as_null=False).alias("row"))
     lists = owner.hstack([flat]).group_by("row", maintain_order=True).agg("points")
     rows = pl.int_range(len(points), dtype=pl.UInt32, eager=True).alias("row").to_frame()
@@ -131,7 +131,7 @@ def _points_column(points: list[list[list[float]] | None]) -> pl.Series:
 
 
 def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """Regions as canonical rows, with the ids and files of their images."""
+    """Return regions as canonical rows, with the ids and files of their images."""
     owners = images[regions["task"]]
     sizes = [regions[name].zip_with(regions[name].is_not_null(), owners[name].cast(pl.Float64)) for name in SIZE]
     unknown = ~((sizes[0] > 0) & (sizes[1] > 0)).fill_null(False)
@@ -158,7 +158,7 @@ def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.Dat
 
 
 def region_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """List what drawing changes: see `Format.further_losses`."""
+    """List the changes by drawing: see `Format.further_losses`."""
     drawn = _drawn(table, frame)
     lost = []
     for name in (*BOX, "area"):
@@ -174,7 +174,7 @@ def region_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series,
 
 
 def region_texts(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """`image_id` and the JSON text of each row as a region."""
+    """Return `image_id` and the JSON text of each row as a region."""
     sizes = frame.select("image_id").join(images.select("image_id", *SIZE), on="image_id", how="left", maintain_order="left")
     unknown = ~((sizes[SIZE[0]] > 0) & (sizes[SIZE[1]] > 0)).fill_null(False)
     problem = "the image size is unknown or 0, and boxes are percentages of it"
@@ -194,13 +194,13 @@ def region_texts(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Da
         pl.when(is_turned).then(rotation_of(pl.col("rotation"))).otherwise(0.0).alias("rotation"),
     )
     own_ids = [pl.col("region_id").cast(pl.String)] if "region_id" in frame.columns else []
-    given = frame.select(
+    fields = frame.select(
         "image_id",
         id=pl.coalesce(*own_ids, pl.col("annotation_id" if table == "annotations" else "detection_id").cast(pl.String)),
         score=pl.col("score") if table == "detections" else pl.lit(None, pl.Float64),
         labels=pl.concat_list("category_id"),
     )
-    rows = given.with_columns(
+    rows = fields.with_columns(
         sizes[SIZE[0]].alias("original_width"),
         sizes[SIZE[1]].alias("original_height"),
         *(corner[name] * hundred / (wide if name in ("x", "width") else high) for name in BOX),
@@ -226,15 +226,15 @@ def region_texts(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Da
 
 
 def encoded(name: str, key: str | None = None) -> pl.Expr:
-    """`"key":value` of JSON; null where the value is."""
+    """Return `"key":value` as JSON; null for null values."""
     value = pl.struct(exact(name).alias(key or name)).struct.json_encode()
     return pl.when(exact(name).is_not_null()).then(value.str.slice(1).str.head(-1))
 
 
 def _turned_about_centre() -> list[pl.Expr]:
-    """`x` and `y` of a box turned about its corner, as those of one turned about its centre.
+    """Return `x` and `y` for a box turned about its corner, as for a box turned about its centre.
 
-    Negative sides are those of a box that was drawn leftwards or upwards from its corner.
+    Boxes that were drawn leftwards or upwards from their corner have negative sides.
     """
     to_centre = _half_diagonal(pl.col("rotation").radians())
     placed = []
@@ -246,20 +246,20 @@ def _turned_about_centre() -> list[pl.Expr]:
 
 
 def _half_diagonal(turn: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """From the corner to the centre of a box that is turned clockwise, in radians; y points down."""
+    """Return the vector from the corner to the centre of a box turned clockwise, in radians; y points down."""
     width, height = pl.col("width") / 2, pl.col("height") / 2
     return width * turn.cos() - height * turn.sin(), width * turn.sin() + height * turn.cos()
 
 
 def _scaled(points: pl.Series, numerators: list[pl.Series], denominators: list[pl.Series]) -> pl.Series:
-    """Lists of x and y in turn, each times a numerator over a denominator of its row."""
+    """Scale lists of x and y in turn by a numerator over a denominator of their row."""
     numbers, n = pl.col("points"), pl.col("points").list.len()
     by, over = (repeated([pl.lit(each) for each in pair], n) for pair in (numerators, denominators))
     return points.to_frame("points").select(numbers * by / over).to_series()
 
 
 def _pairs(points: pl.Series) -> pl.Series:
-    """Lists of x and y in turn as lists of points."""
+    """Convert lists of x and y in turn to lists of points."""
     rows = points.alias("points").to_frame().with_row_index("row")
     long = rows.drop_nulls().select("row", x=pl.col("points").list.gather_every(2), y=pl.col("points").list.gather_every(2, 1))
     pairs = long.explode("x", "y").group_by("row", maintain_order=True).agg(points=pl.concat_list("x", "y"))
@@ -267,7 +267,7 @@ def _pairs(points: pl.Series) -> pl.Series:
 
 
 def _drawn(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The `points` of rows that are polygons, and the box and `area` that come back."""
+    """Return the `points` of rows that are polygons, and the box and `area` that will be read back."""
     points = single_polygons(table, frame)
     drawn = pl.concat([frame.select(BOX), polygon_extents(points).select(pl.all().name.prefix("polygon_"))], how="horizontal")
     own = {name: pl.col(name) for name in BOX} | {"area": pl.col("width") * pl.col("height")}

@@ -36,17 +36,17 @@ def relation(subject: tuple[float, ...] = SUBJECT, object_: tuple[float, ...] = 
 )
 def test_values(found: pl.DataFrame, lower: float | None, around: float | None) -> None:
     for similarity, expected in ((RelationIoU(), lower), (PhraseIoU(), around)):
-        pairs = similarity.pair(found, relation(), least=0.0)
+        pairs = similarity.pair(found, relation(), min_similarity=0.0)
         assert pairs.schema == {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}
         assert pairs["similarity"].to_list() == ([] if expected is None else [pytest.approx(expected)])
 
 
 def test_pairs_below_the_least_are_dropped() -> None:
     found = relation(object_=(20.0, 0.0, 4.0, 9.0))
-    assert RelationIoU().pair(found, relation(), least=0.6).is_empty()
+    assert RelationIoU().pair(found, relation(), min_similarity=0.6).is_empty()
 
 
 @pytest.mark.parametrize("similarity", [RelationIoU(), PhraseIoU()], ids=lambda similarity: similarity.name)
 def test_a_column_is_missing(similarity: RelationIoU | PhraseIoU) -> None:
     with pytest.raises(ColumnError, match="annotations: no column subject_name"):
-        similarity.pair(relation(), relation().drop("subject_name"), least=0.5)
+        similarity.pair(relation(), relation().drop("subject_name"), min_similarity=0.5)
