@@ -421,7 +421,7 @@ def test_what_matches_at_cut_offs_says_so() -> None:
     evaluation = evaluate(RANKED)
     with pytest.raises(ParameterError, match=r"^protocol: RANKED matches again at every score cut-off, so an error has no"):
         evaluation.error_impact()
-    with pytest.raises(ParameterError, match=r"^arrays: stairs has no recall levels, which the reference's arrays are over$"):
+    with pytest.raises(ParameterError, match=r"^arrays: stairs has no recall levels, which the reference's arrays require$"):
         evaluation.arrays()
     assert len(evaluation.curves()) > 0
 

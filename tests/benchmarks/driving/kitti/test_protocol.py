@@ -341,7 +341,7 @@ def test_what_does_not_fit_levels_and_cut_offs_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
         replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
     ranked = pl.DataFrame({"relevant": [1], "score": [1.0]})
-    with pytest.raises(ParameterError, match=r"^definition: r40 is made of counts at score cut-offs"):
+    with pytest.raises(ParameterError, match=r"^definition: r40 is computed from counts at score cut-offs"):
         ranked.select(average_precision("relevant", "score", n_positives=1, definition="r40"))
     ev = evaluated(cars(), found())
     with pytest.raises(ParameterError, match=r"^protocol: KITTI matches again at every score cut-off"):

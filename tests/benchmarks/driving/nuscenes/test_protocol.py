@@ -189,7 +189,7 @@ def test_what_comes_after_the_matches() -> None:
     assert evaluation.error_impact(-2).filter(pl.col("category_id").is_null(), error="fn")["delta_ap"].item() > 0
     with pytest.raises(ParameterError, match=r"^label errors need similarities from 0 to 1, and NUSCENES compares distances$"):
         evaluation.label_errors(-2)
-    with pytest.raises(ParameterError, match=r"^arrays: nuscenes has no recall levels, which the reference's arrays are over$"):
+    with pytest.raises(ParameterError, match=r"^arrays: nuscenes has no recall levels, which the reference's arrays require$"):
         evaluation.arrays()
 
 
