@@ -116,7 +116,7 @@ class Evaluator:
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._altered = inputs.of_sound_rows(report.faults).altered
-        self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
+        self._remarks = [note for note in inputs.remarks if note.counts]  # others do not change
         self._require(pl.DataFrame(schema=list(self._similarity.needs)))
         changes_rows = self._dataset.merged is not None or self._dataset.left_out is not None
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or changes_rows
@@ -297,7 +297,7 @@ class Evaluator:
             inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
         none_given = inputs.none_given and not is_said
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=none_given, altered=self._altered)
-        notes = [*merged([*self._said, *inputs.said], max), *notes]
+        notes = [*merged([*self._remarks, *inputs.remarks], max), *notes]
         return Evaluation(InMemory.of(inputs), self.protocol, notes=in_words(notes), name=self._name)
 
     def _next_number(self) -> int:

@@ -365,7 +365,7 @@ def test_missing_columns_and_classes_are_named() -> None:
 def test_cuboids_need_the_box_in_the_image(table: str, iou_type: str) -> None:
     sides = dict(zip(("annotations", "detections"), street(shifted=False), strict=True))
     sides[table] = without(sides[table], "x", "y", "width", "height")
-    problem = rf"^{table}: no column x, y, width, height; KITTI needs the box in the image, in pixels, beside the cuboid"
+    problem = rf"^{table}: no column x, y, width, height; KITTI requires a box in pixels in addition to the cuboid"
     with pytest.raises(ColumnError, match=problem):
         evaluated(*sides.values(), iou_type=iou_type)
 

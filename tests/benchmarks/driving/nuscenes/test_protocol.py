@@ -222,7 +222,7 @@ def test_columns_that_are_missing_are_noted() -> None:
         del row["velocity_x"], row["velocity_y"], row["attribute"]
     evaluation = evaluate([truth], [found], apf.NUSCENES)
     assert evaluation.notes == (
-        "NUSCENES leaves objects out by columns that are not there: annotations.ego_distance, annotations.n_points, "
+        "NUSCENES filters objects by columns that are missing: annotations.ego_distance, annotations.n_points, "
         "annotations.in_rack, detections.ego_distance, detections.in_rack",
         "AVE is as without true positives: there is no annotations.velocity_x, detections.velocity_x, annotations.velocity_y, "
         "detections.velocity_y",
