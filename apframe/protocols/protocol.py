@@ -239,8 +239,7 @@ class Protocol:
 
     @property
     def definition(self) -> Definition:
-        """The definition by which detections are ranked: that of average precision, or else of the first metric that has
-        one."""
+        """The definition by which detections are ranked: of average precision, or else of the first metric with one."""
         averages = self._averages
         return averages[0].definition if averages else next(each for metric in self.metrics if (each := metric.by_definition))
 

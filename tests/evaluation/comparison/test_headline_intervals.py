@@ -248,7 +248,7 @@ def test_nulls_where_there_is_nothing_to_say() -> None:
         ({"method": "jackknife"}, 'method is "influence" or "bootstrap", not'),
         ({"seed": -1}, "seed is a whole number of at least 0, not -1"),
         ({"by": "wether"}, "wether"),
-        ({"weights": "city"}, "weights: city holds String; weights are numbers"),
+        ({"weights": "city"}, "weights: city has the type String; weights must be numbers"),
         ({"weights": "wight"}, "weights: the images have no column 'wight'"),
         ({"to_mix": {"fog": -1}}, "to_mix: the share of 'fog' is a number of at least 0, not -1"),
         ({"to_mix": {"fog": 0}}, "to_mix: all shares are 0"),
