@@ -122,7 +122,7 @@ def thresholds(
         an unknown threshold, area range or category, or a category together with `per_category=False`
     """
     if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
-        raise ParameterError(f"is a number above 0, not {beta!r}", option="beta")
+        raise ParameterError(f"must be a number above 0, not {beta!r}", option="beta")
     if category is not None and not per_category:
         raise ParameterError("cannot be given with per_category=False, which is about all", "leave one out", option="category")
     at = place_at(self.protocol, iou_threshold, area_range)

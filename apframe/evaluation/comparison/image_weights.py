@@ -168,5 +168,5 @@ def _has_all(column: pl.Series, values: list[Any]) -> bool:
 
 def _share(value: Any, share: Any) -> float:
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
-        raise ParameterError(f"the share of {value!r} is a number of at least 0, not {share!r}", option="to_mix")
+        raise ParameterError(f"the share of {value!r} must be a number of at least 0, not {share!r}", option="to_mix")
     return float(share)

@@ -250,7 +250,7 @@ def test_nulls_where_there_is_nothing_to_say() -> None:
         ({"by": "wether"}, "wether"),
         ({"weights": "city"}, "weights: city has the type String; weights must be numbers"),
         ({"weights": "wight"}, "weights: the images have no column 'wight'"),
-        ({"to_mix": {"fog": -1}}, "to_mix: the share of 'fog' is a number of at least 0, not -1"),
+        ({"to_mix": {"fog": -1}}, "to_mix: the share of 'fog' must be a number of at least 0, not -1"),
         ({"to_mix": {"fog": 0}}, "to_mix: all shares are 0"),
         ({"to_mix": {"hail": 1}}, r"to_mix: no column of the images has the values 'hail'"),
         ({"to_mix": {"weather": {"hail": 1}}}, "to_mix: no image has weather 'hail'; leave it out of the mix"),
