@@ -1,4 +1,4 @@
-"""What evaluations are called beside each other."""
+"""Names for several evaluations that are shown together."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from apframe.wording import counted, listed, shown
 def names_beside(evaluations: Sequence[Any], names: Sequence[str] | None = None) -> list[str]:
     """Return a name for each evaluation, all different.
 
-    These are `names` if they are given, otherwise the evaluations' own. Names of files that are the same in two folders get the
-    folder in front, other equal names a number. An evaluation without a name is called by the letter of its place: a, b, c.
+    `names` come first, then the evaluations' own names. File names that are the same in two folders get the folder in front,
+    other equal names get a number. An evaluation without a name is named by the letter of its position: a, b, c.
 
     Raises
     ------
     ParameterError
-        `names` is not a list with a text for each evaluation, or has a text twice
+        `names` is not a list with one text for each evaluation, or repeats a text
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
@@ -31,7 +31,7 @@ def names_beside(evaluations: Sequence[Any], names: Sequence[str] | None = None)
     >>> names_beside([one, two]), names_beside([two, two]), names_beside([one, two], ["old", "new"])
     (['a', 'tuned'], ['tuned', 'tuned (2)'], ['old', 'new'])
     """
-    kind = type(evaluations[0])  # that of an evaluation, which users may give anything to compare with
+    kind = type(evaluations[0])  # the type of an evaluation: users may compare with anything
     for each in evaluations:
         if not isinstance(each, kind):
             if isinstance(each, (list, tuple)) and any(isinstance(one, kind) for one in each):
@@ -42,34 +42,36 @@ def names_beside(evaluations: Sequence[Any], names: Sequence[str] | None = None)
     if names is not None:
         return _checked(names, len(evaluations))
     letters = [ascii_lowercase[k] if k < len(ascii_lowercase) else f"model {k + 1}" for k in range(len(evaluations))]
-    found = [getattr(each, "name", None) or letter for each, letter in zip(evaluations, letters, strict=True)]
+    chosen_names = [getattr(each, "name", None) or letter for each, letter in zip(evaluations, letters, strict=True)]
     paths = [_path_alone(each) for each in evaluations]
-    told = list(dict.fromkeys(path for path in paths if path is not None))
-    longer = dict(zip(told, names_of(told), strict=True))
-    twice = Counter(found)
-    found = [longer[path] if path is not None and twice[name] > 1 else name for name, path in zip(found, paths, strict=True)]
-    taken: set[str] = set()
-    for k, name in enumerate(found):
+    known_paths = list(dict.fromkeys(path for path in paths if path is not None))
+    longer = dict(zip(known_paths, names_of(known_paths), strict=True))
+    times = Counter(chosen_names)
+    chosen_names = [
+        longer[path] if path is not None and times[name] > 1 else name for name, path in zip(chosen_names, paths, strict=True)
+    ]
+    used_names: set[str] = set()
+    for k, name in enumerate(chosen_names):
         number = 1
-        while found[k] in taken:
+        while chosen_names[k] in used_names:
             number += 1
-            found[k] = f"{name} ({number})"
-        taken.add(found[k])
-    return found
+            chosen_names[k] = f"{name} ({number})"
+        used_names.add(chosen_names[k])
+    return chosen_names
 
 
 def _checked(names: Any, n: int) -> list[str]:
-    given = [] if isinstance(names, str) or not isinstance(names, Sequence) else list(names)
-    if not (given and all(isinstance(name, str) and name for name in given)):
+    texts = [] if isinstance(names, str) or not isinstance(names, Sequence) else list(names)
+    if not (texts and all(isinstance(name, str) and name for name in texts)):
         raise ParameterError(f"is a list of texts, one for each evaluation, not {names!r}", option="names")
-    if len(given) != n:
-        raise ParameterError(f"has {counted(len(given), 'name')} for {counted(n, 'evaluation')}", option="names")
-    if twice := [name for name, times in Counter(given).items() if times > 1]:
-        raise ParameterError(f"has {listed(twice)} twice", "give each evaluation a name of its own", option="names")
-    return given
+    if len(texts) != n:
+        raise ParameterError(f"has {counted(len(texts), 'name')} for {counted(n, 'evaluation')}", option="names")
+    if repeated := [name for name, times in Counter(texts).items() if times > 1]:
+        raise ParameterError(f"has {listed(repeated)} twice", "give each evaluation a name of its own", option="names")
+    return texts
 
 
 def _path_alone(self: Any) -> Path | None:
-    """The path that an evaluation is called by; None if it has a name, or no path."""
+    """Return the path that names an evaluation; None if it has a name of its own, or no path."""
     path = getattr(self, "_path", None)
     return Path(path) if path is not None and self._label is None else None

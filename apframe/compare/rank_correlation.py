@@ -1,7 +1,7 @@
-"""How much two rankings agree: Kendall's tau, AP correlation and rank-biased overlap.
+"""Agreement of two rankings: Kendall's tau, AP correlation and rank-biased overlap.
 
-Every function here works on many pairs of rankings at once (the queries of two runs, or the draws of a bootstrap); the
-public ones take a single pair. Pairs of items in the same order are counted in O(n log n), one pass for each bit of a rank.
+Internally, each function works on many pairs of rankings at once (the queries of two runs, or the draws of a bootstrap); the
+public ones accept a single pair. Pairs of items in the same order are counted in O(n log n), one pass for each bit of a rank.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from apframe.exceptions import ParameterError, one_of, proper_share
 from apframe.wording import listed
 
-P = 0.9  # of rank-biased overlap: the first ten ranks have 86 % of the weight
+P = 0.9  # for rank-biased overlap: the first ten ranks have 86 % of the weight
 
 
 def kendall_tau(a: Sequence[float] | Any, b: Sequence[float] | Any, *, variant: str = "b") -> float | None:
@@ -50,22 +50,22 @@ def kendall_tau(a: Sequence[float] | Any, b: Sequence[float] | Any, *, variant: 
     0.6667
     """
     one_of("variant", variant, ("a", "b"))
-    counted = Pairs.of(*_scores(a, b))
-    return _number(counted.tau_a() if variant == "a" else counted.tau_b())
+    pairs = Pairs.of(*_scores(a, b))
+    return _number(pairs.tau_a() if variant == "a" else pairs.tau_b())
 
 
 def tau_ap(a: Sequence[float] | Any, b: Sequence[float] | Any, *, variant: str = "a") -> float | None:
-    """Compute the AP rank correlation of two lists of scores: Kendall's tau in which differences at the top weigh more.
+    """Compute the AP rank correlation of two lists of scores: Kendall's tau with more weight on differences at the top.
 
-    For each item of b but the first: the share of the items above it in b that are above it in a, too. The coefficient is
-    2 × the mean of these shares - 1 (Yilmaz, Aslam and Robertson 2008). It is 1 for the same order and -1 for the reverse.
-    The variants differ in how they treat equal scores, and are those of Urbano and Marrero 2017:
+    For each item of b but the first: the share of the items above it in b that are also above it in a. The coefficient is 2 ×
+    the mean of these shares - 1 (Yilmaz, Aslam and Robertson 2008). It is 1 for the same order and -1 for the reverse. The
+    variants differ in their treatment of equal scores, and are from Urbano and Marrero 2017:
 
-    - variant "a" (accuracy): a is the true order and b an estimate. It is the mean over all orders of items that are tied, in
+    - variant "a" (accuracy): a is the true order and b an estimate. It is the mean over all orders of items that are tied in
       either list.
-    - variant "b" (agreement): neither list is the true one. The items of the first tied group have no share, the others
-      the share of the items with a higher score, and items tied in the other list are not in the same order. The
-      coefficient is the mean of both directions, so it is symmetric.
+    - variant "b" (agreement): neither list is the true one. The items of the first tied group have no share; for the others it
+      is the share among items with a higher score, and items tied in the other list are not in the same order. The coefficient
+      is the mean of both directions, so it is symmetric.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def tau_ap(a: Sequence[float] | Any, b: Sequence[float] | Any, *, variant: str =
     ParameterError
         lists of different lengths, missing scores, NaN, another variant
 
-    A swap at the top costs more than one at the bottom, where Kendall's tau is .6667 for both:
+    A swap at the top costs more than one at the bottom, while Kendall's tau is .6667 for both:
 
     >>> round(tau_ap([0.4, 0.3, 0.2, 0.1], [0.3, 0.4, 0.2, 0.1]), 4)
     0.3333
@@ -92,20 +92,20 @@ def tau_ap(a: Sequence[float] | Any, b: Sequence[float] | Any, *, variant: str =
     """
     one_of("variant", variant, ("a", "b"))
     group, first, second = _scores(a, b)
-    counted = Pairs.of(group, first, second)
-    return _number(counted.tau_ap_a() if variant == "a" else tau_ap_b(counted, Pairs.of(group, second, first)))
+    pairs = Pairs.of(group, first, second)
+    return _number(pairs.tau_ap_a() if variant == "a" else tau_ap_b(pairs, Pairs.of(group, second, first)))
 
 
 def rank_biased_overlap(a: Sequence[Hashable], b: Sequence[Hashable], *, p: float = P) -> float | None:
     """Compute the rank-biased overlap of two rankings, which may have different items and lengths.
 
-    The mean overlap of the first d items over all depths d, in which depth d has the weight (1 - p) p^(d - 1). Beyond the
+    It is the mean overlap of the first d items over all depths d, where depth d has the weight (1 - p) p^(d - 1). Beyond the
     ends of the lists the overlap is extrapolated: RBO_EXT, equation 32 of Webber, Moffat and Zobel 2010.
 
     Parameters
     ----------
     a, b
-        the items, best first, each once; order ties before
+        the items, best first, each once; resolve ties beforehand
     p
         the chance to look at the next depth, between 0 and 1; with .9 the first ten ranks have 86 % of the weight
 
@@ -116,7 +116,7 @@ def rank_biased_overlap(a: Sequence[Hashable], b: Sequence[Hashable], *, p: floa
     Raises
     ------
     ParameterError
-        an item is listed twice, a p that is not between 0 and 1
+        an item is listed twice, or p is not between 0 and 1
 
     The overlaps are 1 of 1, 1 of 2 and 2 of 3:
 
@@ -125,9 +125,9 @@ def rank_biased_overlap(a: Sequence[Hashable], b: Sequence[Hashable], *, p: floa
     """
     proper_share("p", p, P)
     places = [{item: rank for rank, item in enumerate(items, 1)} for items in (a, b)]
-    for name, items, found in zip("ab", (a, b), places, strict=True):
-        if len(found) < len(items):
-            repeated = dict.fromkeys(item for rank, item in enumerate(items, 1) if found[item] != rank)
+    for name, items, rank_of in zip("ab", (a, b), places, strict=True):
+        if len(rank_of) < len(items):
+            repeated = dict.fromkeys(item for rank, item in enumerate(items, 1) if rank_of[item] != rank)
             raise ParameterError(f"lists an item twice: {listed([*repeated])}", "keep its best rank", option=name)
     common = places[0].keys() & places[1].keys()
     deeper = np.array([max(places[0][item], places[1][item]) for item in common], dtype=np.int64)
@@ -144,19 +144,19 @@ class Pairs:
     group
         the group of each item, from 0
     n
-        how many items each group has
+        the number of items in each group
     place
-        the place of each item in its group, from 0
+        the position of each item in its group, from 0
     above
-        how many items of its group have a higher score in b
+        the number of items in its group with a higher score in b
     in_order
-        how many of these have a higher score in a, too
+        how many of these also have a higher score in a
     equal
         how many of these have the same score in a
     equal_in_a
-        how many items earlier in the group have the same score in a
+        the number of earlier items in the group with the same score in a
     equal_in_both
-        how many items earlier in the group have the same scores in a and b
+        the number of earlier items in the group with the same scores in a and b
     """
 
     group: np.ndarray
@@ -170,14 +170,14 @@ class Pairs:
 
     @staticmethod
     def of(group: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pairs:
-        """Count the pairs of groups numbered from 0 (each with at least one item), with two scores for each item.
+        """Count the pairs in groups numbered from 0 (each with at least one item), with two scores for each item.
 
-        >>> counted = Pairs.of(np.array([0, 0, 0]), np.array([0.9, 0.5, 0.1]), np.array([0.5, 0.9, 0.1]))
-        >>> counted.above.tolist(), counted.in_order.tolist()
+        >>> pairs = Pairs.of(np.array([0, 0, 0]), np.array([0.9, 0.5, 0.1]), np.array([0.5, 0.9, 0.1]))
+        >>> pairs.above.tolist(), pairs.in_order.tolist()
         ([0, 1, 2], [0, 0, 2])
         """
         place_a, place_b = (_descending(group, scores) for scores in (a, b))
-        # among equal scores of b the worse in a come first, so that none of them is in order with a later one
+        # among equal scores of b, the worse in a come first, so that none of them is in order with a later one
         order = np.lexsort((-place_a, place_b, group))
         group, place_a, place_b = group[order], place_a[order], place_b[order]
         place = _since(_changes(group))
@@ -189,18 +189,18 @@ class Pairs:
         return Pairs(group, n, place, above, in_order, equal_in_a - equal_in_both, equal_in_a, equal_in_both)
 
     def tau_a(self) -> np.ndarray:
-        """Kendall's tau-a of each group; NaN with fewer than two items."""
+        """Return Kendall's tau-a of each group; NaN with fewer than two items."""
         return _over(self._in_order_more_than_not(), self._all())
 
     def tau_b(self) -> np.ndarray:
-        """Kendall's tau-b of each group; NaN where all scores of a list are equal."""
+        """Return Kendall's tau-b of each group; NaN if all scores of a list are equal."""
         untied_a = self._all() - self._sum(self.equal_in_a)
         untied_b = self._all() - self._sum(self.place - self.above)
         return _over(self._in_order_more_than_not(), np.sqrt(untied_a * untied_b))
 
     def tau_ap_a(self) -> np.ndarray:
-        """The AP correlation of each group with a as the true order, the mean over the orders of tied items."""
-        tie = np.cumsum(self.above == self.place) - 1  # the number of the tied group, in which an item may have any place
+        """Return the AP correlation of each group with a as the true order, averaged over the orders of tied items."""
+        tie = np.cumsum(self.above == self.place) - 1  # the number of the tied group, in which an item may have any position
         among = self.place - self.above
         inverse = np.divide(1, self.place, out=np.zeros(len(self.place)), where=self.place > 0)
         share = (np.bincount(tie, inverse) / np.bincount(tie))[tie] if len(tie) else inverse
@@ -208,7 +208,7 @@ class Pairs:
         return 2 * _over(self._sum(from_above + among / 2 * inverse), self.n - 1.0) - 1
 
     def to_b(self) -> np.ndarray:
-        """The AP correlation of each group by variant "b", in the direction from b to a."""
+        """Return the AP correlation of each group by variant "b", in the direction from b to a."""
         has_above = self.above > 0
         shares = np.divide(self.in_order, self.above, out=np.zeros(len(self.above)), where=has_above)
         return 2 * _over(self._sum(shares), self._sum(has_above)) - 1
@@ -224,21 +224,21 @@ class Pairs:
         return np.bincount(self.group, values, minlength=len(self.n))
 
 
-def tau_ap_b(counted: Pairs, exchanged: Pairs) -> np.ndarray:
-    """The AP correlation by variant "b" of each group, from the pairs of a and b, and those of b and a."""
-    found: np.ndarray = (counted.to_b() + exchanged.to_b()) / 2
-    return found
+def tau_ap_b(pairs: Pairs, exchanged: Pairs) -> np.ndarray:
+    """Return the AP correlation by variant "b" of each group, from the pairs of a and b, and those of b and a."""
+    mean: np.ndarray = (pairs.to_b() + exchanged.to_b()) / 2
+    return mean
 
 
 def overlaps(group: np.ndarray, deeper: np.ndarray, shorter: np.ndarray, longer: np.ndarray, p: float) -> np.ndarray:
-    """The extrapolated rank-biased overlap of each pair of rankings; NaN where a list is empty.
+    """Return the extrapolated rank-biased overlap of each pair of rankings; NaN if a list is empty.
 
     Parameters
     ----------
     group, deeper
-        for each item that two rankings have in common: which pair they are (from 0), and the larger of its ranks (from 1)
+        for each item that two rankings have in common: the number of the pair (from 0), and the larger of its ranks (from 1)
     shorter, longer
-        for each pair the lengths of its lists
+        the lengths of the lists of each pair
 
     >>> overlaps(np.array([0]), np.array([1]), np.array([1, 1]), np.array([1, 2]), 0.9).round(9).tolist()
     [1.0, 0.0]
@@ -247,28 +247,28 @@ def overlaps(group: np.ndarray, deeper: np.ndarray, shorter: np.ndarray, longer:
     depths = np.arange(1, int(longer.max(initial=0)) + 1)
     sums = np.concatenate([[0.0], np.cumsum(p**depths / depths)])  # of p^d / d, to each depth
     common = np.bincount(group, minlength=len(s))
-    within = np.bincount(group, deeper <= shorter[group], minlength=len(s))
+    within_shorter = np.bincount(group, deeper <= shorter[group], minlength=len(s))
     seen = np.bincount(group, sums[longer[group]] - sums[deeper - 1], minlength=len(s))
     with np.errstate(divide="ignore", invalid="ignore"):
-        unseen = within * ((p ** (s + 1) - p ** (l + 1)) / (1 - p) / s - (sums[longer] - sums[shorter]))
-        overlap = (1 - p) / p * (seen + unseen) + ((common - within) / l + within / s) * p**l
+        unseen = within_shorter * ((p ** (s + 1) - p ** (l + 1)) / (1 - p) / s - (sums[longer] - sums[shorter]))
+        overlap = (1 - p) / p * (seen + unseen) + ((common - within_shorter) / l + within_shorter / s) * p**l
     return np.where(shorter > 0, np.clip(overlap, 0, 1), np.nan)
 
 
 def _scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One group of items with two scores each, or an error that says what is wrong with them."""
+    """Return one group of items with two scores each, or raise an error about invalid scores."""
     scores = []
     for name, values in (("a", a), ("b", b)):
         try:
-            found = np.asarray(values, dtype=np.float64)
+            array = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError("must be a list of numbers", option=name) from error
-        if found.ndim != 1:
-            raise ParameterError(f"must be a list of numbers, not an array of {found.ndim} dimensions", option=name)
-        if np.isnan(found).any():
-            where = listed((np.flatnonzero(np.isnan(found)) + 1).tolist())
+        if array.ndim != 1:
+            raise ParameterError(f"must be a list of numbers, not an array of {array.ndim} dimensions", option=name)
+        if np.isnan(array).any():
+            where = listed((np.flatnonzero(np.isnan(array)) + 1).tolist())
             raise ParameterError(f"has no score at place {where}", "leave these items out of both lists", option=name)
-        scores.append(found)
+        scores.append(array)
     if len(scores[0]) != len(scores[1]):
         problem = f"a has {len(scores[0])} scores, b has {len(scores[1])}"
         raise ParameterError(problem, "give the scores of the same items, in the same order")
@@ -280,12 +280,12 @@ def _number(values: np.ndarray) -> float | None:
 
 
 def _over(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The quotient, NaN where the denominator is not positive."""
+    """Return the quotient, NaN if the denominator is not positive."""
     return np.divide(numerator, denominator, out=np.full(len(numerator), np.nan), where=denominator > 0)
 
 
 def _descending(group: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The place of each score among the distinct ones of its group, the highest first."""
+    """Return the position of each score among the distinct ones of its group, the highest first."""
     order = np.lexsort((-scores, group))
     is_first, is_next = _changes(group[order]), _changes(group[order], scores[order])
     number = np.cumsum(is_next)
@@ -295,7 +295,7 @@ def _descending(group: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def _changes(*columns: np.ndarray) -> np.ndarray:
-    """Where a row differs from the one before in a column; the first row does."""
+    """True for the first row, and for rows that differ from the one before in a column."""
     changed = np.ones(len(columns[0]), dtype=bool)
     changed[1:] = False
     for column in columns:
@@ -304,16 +304,16 @@ def _changes(*columns: np.ndarray) -> np.ndarray:
 
 
 def _since(starts: np.ndarray) -> np.ndarray:
-    """How many rows ago the last start was."""
+    """Number of rows since the last start."""
     rows = np.arange(len(starts))
     return rows - np.maximum.accumulate(np.where(starts, rows, 0))
 
 
 def _better_before(values: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each row, how many earlier rows of its group have a lower value, and how many have the same.
+    """Count, for each row, the earlier rows of its group with a lower value, and those with the same value.
 
-    `place` is the row's place in its group. Rows are divided by the bits of their values, highest first, in a stable order.
-    Where two rows of one group part, all rows with the lower bit that come before are lower. This is the counting step of a
+    `place` is the row's position in its group. Rows are split by the bits of their values, highest first, in a stable order.
+    When two rows of one group are separated, all earlier rows with the lower bit are lower. This is the counting step of a
     wavelet tree.
     """
     n = len(values)

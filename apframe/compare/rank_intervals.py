@@ -1,4 +1,4 @@
-"""How sure a ranking is: how often each run leads when the units are drawn again, and which ranks it takes."""
+"""Uncertainty of a ranking: how often each run leads if the units are drawn again, and the range of its ranks."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from apframe.exceptions import ParameterError, proper_share
 
 
 def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0.95) -> pl.DataFrame:
-    """Count how often each run is best among the draws, and find the range of its ranks.
+    """Count how often each run is best among the draws, and compute the range of its ranks.
 
     Parameters
     ----------
     draws
-        n_resamples × runs: the value of each run in each draw of the units, the same draws for all runs. Higher is better.
-        NaN where a run has no value in a draw: it has no rank there and cannot lead.
+        n_resamples × runs: the value of each run in each draw of the units, with the same draws for all runs. Higher is better.
+        NaN if a run is undefined in a draw: it has no rank there and cannot lead.
     runs
         the names of the runs, in the order of the columns
     confidence
-        the share of the draws within the range of ranks, at least
+        the smallest share of the draws within the range of ranks
 
     Returns
     -------
     A row for each run, in the order given, with
 
     - `run`
-    - `share_best`: the share of draws in which the run has the highest value. Runs with equal values (to 1e-12) share a draw
-      equally.
-    - `rank_low`, `rank_high`: the best and the worst rank within the middle `confidence` of the draws that have a value. A rank
-      is one plus the number of runs with a higher value, so equal runs share the better rank.
+    - `share_best`: the share of draws in which the run has the highest value. Runs with equal values (within 1e-12) share a
+      draw equally.
+    - `rank_low`, `rank_high`: the best and the worst rank within the middle `confidence` of the draws with a value. A rank is
+      one plus the number of runs with a higher value, so equal runs share the better rank.
 
-    The three are null for a run with a value in fewer than half of the draws, as intervals are.
+    The three are null for a run with a value in fewer than half of the draws, as for intervals.
 
     Raises
     ------
     ParameterError
-        as many names as columns are needed; a confidence that is not between 0 and 1
+        the number of names differs from the number of columns; confidence is not between 0 and 1
 
     Run b leads in two draws of four, and shares one with a:
 
@@ -62,7 +62,7 @@ def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0
     n_values = has_value.sum(axis=0)
     ordered = np.sort(ranks, axis=0)  # NaN comes last
     tail = (1 - confidence) / 2
-    # whole ranks, outwards, so that no less than the asked share is between them
+    # whole ranks, rounded outwards, so that at least the requested share is between them
     first = np.floor(tail * (n_values - 1) + EQUAL).astype(np.int64)
     last = np.ceil((1 - tail) * (n_values - 1) - EQUAL).astype(np.int64)
     ends = np.stack([ordered[np.maximum(k, 0), np.arange(n_runs)] for k in (first, last)]) if n_draws else np.empty((2, n_runs))
@@ -72,9 +72,9 @@ def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0
 
 
 def competition_ranks(values: np.ndarray) -> np.ndarray:
-    """The rank of each column in each row: one plus the number of higher values; NaN has none.
+    """Return the rank of each column in each row: one plus the number of higher values; NaN has no rank.
 
-    Values of which neighbours differ by at most 1e-12 in sorted order are equal.
+    Values are equal if neighbours in sorted order differ by at most 1e-12.
 
     >>> competition_ranks(np.array([[0.2, 0.9, 0.2, 0.1], [0.3, np.nan, 0.4, 0.5]])).tolist()
     [[2.0, 1.0, 2.0, 4.0], [3.0, nan, 2.0, 1.0]]

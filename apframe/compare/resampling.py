@@ -1,4 +1,4 @@
-"""Resamples: how often each unit, an image or a query, is drawn when as many units as there are are drawn with replacement."""
+"""Resamples: the number of times that each unit, an image or a query, is drawn with replacement, for as many draws as units."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
 from apframe.wording import counted, did_you_mean, listed, spelled
 
-FEW = 20  # units, below which intervals are too narrow
-FEW_RESAMPLES = 40  # below which p, at least 2 / (n_resamples + 1), cannot be below 0.05
-_NUMBERS = 1 << 21  # drawn at a time
+FEW = 20  # units; with fewer, intervals are too narrow
+FEW_RESAMPLES = 40  # with fewer, p, which is at least 2 / (n_resamples + 1), cannot be below 0.05
+_NUMBERS = 1 << 21  # the number of counts drawn at a time
 
 
 @dataclass(frozen=True)
 class Units:
-    """Which rows, images or queries, were sampled together and so count as one unit.
+    """Units of rows, images or queries, that were sampled together and so count as one.
 
     Attributes
     ----------
     unit
         the number of the unit of each row, in the order of the ids of the units
     stratum
-        the number of the stratum of each unit; None: there is one
+        the number of the stratum of each unit; None if there is only one
     """
 
     unit: np.ndarray
@@ -45,7 +45,7 @@ class Units:
         return 1 if self.stratum is None else int(self.stratum.max(initial=0)) + 1
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """The sums over the rows of each unit, along the last axis.
+        """Sum the rows of each unit, along the last axis.
 
         >>> Units(np.array([1, 0, 1]), None).sums(np.array([[1.0, 2.0, 4.0]])).tolist()
         [[2.0, 5.0]]
@@ -57,7 +57,7 @@ class Units:
         return summed
 
     def counts(self, has_some: np.ndarray) -> np.ndarray:
-        """The number of units in each stratum with at least one flagged row, of shape (..., strata).
+        """Count the units in each stratum with at least one flagged row; the result has the shape (..., strata).
 
         >>> Units(np.array([1, 0, 1]), np.array([0, 1])).counts(np.array([[True, False, True], [False, True, False]])).tolist()
         [[0, 1], [1, 0]]
@@ -68,36 +68,36 @@ class Units:
         return np.stack([has_some[..., self.stratum == k].sum(axis=-1) for k in range(self.n_strata)], axis=-1)
 
     def halves(self, n_splits: int, seed: int) -> np.ndarray:
-        """Flags of the rows of random halves of the units, within their strata, of shape (rows, 2 × splits).
+        """Return flags of the rows of random halves of the units, within their strata, of shape (rows, 2 × splits).
 
         >>> Units(np.array([0, 0, 1]), None).halves(1, seed=0).sum(axis=1).tolist()
         [1, 1, 1]
         """
-        rng, made = np.random.default_rng(seed), []
+        rng, flags = np.random.default_rng(seed), []
         for _ in range(n_splits):
             stratum = np.zeros(self.n_units, dtype=np.int64) if self.stratum is None else self.stratum
             order = np.lexsort((rng.random(self.n_units), stratum))
             is_first = np.empty(self.n_units, dtype=bool)
             is_first[order] = np.arange(self.n_units) % 2 == 0
-            made += [is_first[self.unit], ~is_first[self.unit]]
-        return np.stack(made, axis=1)
+            flags += [is_first[self.unit], ~is_first[self.unit]]
+        return np.stack(flags, axis=1)
 
 
 @dataclass(frozen=True)
 class Draws(Units):
-    """Resamples of some rows: all rows of a unit are drawn together, and within a stratum as many units as it has.
+    """Resamples of some rows: all rows of a unit are drawn together, and a stratum gets as many draws as it has units.
 
     Attributes
     ----------
     n_resamples, seed
-        how many resamples, and what the generator starts from: the same seed gives the same resamples
+        the number of resamples, and the start of the generator: the same seed gives the same resamples
     """
 
     n_resamples: int
     seed: int
 
     def blocks(self, size: int) -> Iterator[np.ndarray]:
-        """How often each row is drawn, of shape (rows, resamples), for `block_size` resamples at a time.
+        """Yield the counts of each row, of shape (rows, resamples), for `block_size` resamples at a time.
 
         >>> draws = Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0)
         >>> [counts.tolist() for counts in draws.blocks(2)]
@@ -108,18 +108,18 @@ class Draws(Units):
 
 
 def block_size(n_units: int, size: int) -> int:
-    """How many resamples are drawn at a time: as many as are asked for, or fewer if there are millions of units."""
+    """Number of resamples that are drawn at a time: `size`, or fewer if there are millions of units."""
     return max(1, min(size, _NUMBERS // max(n_units, 1)))
 
 
 def fill_blocks(draws: Draws, size: int, fill: Callable[[slice, np.ndarray], None]) -> None:
-    """Call `fill` with the places of each block among the resamples, and its counts; in threads, with a bar.
+    """Call `fill` with the position of each block among the resamples, and its counts; in threads, with a progress bar.
 
-    >>> found = np.zeros(3)
+    >>> largest = np.zeros(3)
     >>> def fill(places, counts):
-    ...     found[places] = counts.max(axis=0)
+    ...     largest[places] = counts.max(axis=0)
     >>> fill_blocks(Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0), 2, fill)
-    >>> found.tolist()
+    >>> largest.tolist()
     [1.0, 1.0, 2.0]
     """
     size = block_size(draws.n_units, size)
@@ -137,9 +137,10 @@ def fill_blocks(draws: Draws, size: int, fill: Callable[[slice, np.ndarray], Non
 def draw_counts(
     n_units: int, n_resamples: int, seed: int, size: int, stratum: np.ndarray | None = None
 ) -> Iterator[np.ndarray]:
-    """How often each unit is drawn, of shape (resamples, units), for some resamples at a time.
+    """Yield the counts of each unit, of shape (resamples, units), for some resamples at a time.
 
-    The draws do not depend on `size`. `stratum` is the number of the stratum of each unit, within which units are drawn.
+    The draws do not depend on `size`. `stratum` is the number of the stratum of each unit; units are drawn within their
+    stratum.
 
     >>> [block.tolist() for block in draw_counts(3, 2, seed=0, size=5)]
     [[[1, 1, 1], [0, 0, 3]]]
@@ -156,7 +157,7 @@ def draw_counts(
 
 
 def check_counts(n_resamples: int, seed: int) -> None:
-    """An error unless both are whole numbers, of at least 1 and 0, and a warning of few resamples."""
+    """Raise an error unless both are whole numbers, of at least 1 and 0, and warn of few resamples."""
     whole_number("n_resamples", n_resamples)
     whole_number("seed", seed, 0)
     if n_resamples < FEW_RESAMPLES:
@@ -168,7 +169,7 @@ def check_counts(n_resamples: int, seed: int) -> None:
 
 
 def make_draws(images: pl.DataFrame, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:
-    """The draws of the rows of a table of images; see `make_units` and `check_counts` for errors and warnings.
+    """Return the draws of the rows of a table of images; see `make_units` and `check_counts` for errors and warnings.
 
     >>> images = pl.DataFrame({"image_id": range(60), "video": [20 - image // 3 for image in range(60)]})
     >>> make_draws(images, "video", None, n_resamples=100, seed=0).unit[:4].tolist()
@@ -181,17 +182,17 @@ def make_draws(images: pl.DataFrame, unit: str | None, within: str | None, n_res
 def make_units(
     table: pl.DataFrame, unit: str | None, within: str | None, name: str = "images"
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The unit of each row of a table, whose first column is their id, and the stratum of each unit, as `Draws` has them.
+    """Return the unit of each row of a table, whose first column is the id, and the stratum of each unit, see `Draws`.
 
     Parameters
     ----------
     table
         images or queries, by id
     unit, within
-        columns: what is drawn together (None: each row is a unit), and the strata, of which each gets as many draws as it has
-        units; null is a stratum
+        columns: the units, which are drawn as a whole (None: each row is a unit), and the strata, each of which gets as many
+        draws as it has units; null is a stratum
     name
-        of the table, for messages
+        the name of the table, for messages
 
     Raises
     ------
@@ -201,7 +202,7 @@ def make_units(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 units: intervals are too narrow; fewer than two: there are none; strata of a single unit
+        fewer than 20 units: intervals are too narrow; fewer than two: there are no intervals; strata of a single unit
 
     >>> make_units(pl.DataFrame({"query_id": range(40), "hour": [0, 1] * 20}), None, "hour", "queries")[1][:4].tolist()
     [0, 1, 0, 1]
@@ -237,10 +238,10 @@ def make_units(
     if len(split):
         raise ParameterError(
             f"{unit} {table[unit or within][int(split[0])]!r} has several values of {within}",
-            f"draw within a column that each {unit} has one value of",
+            f"draw within a column with one value for each {unit}",
             option="within",
         )
     if n := int((np.bincount(of_unit) == 1).sum()):
         strata = f"{counted(n, 'value')} of {within}"
-        warn(f"{strata} have a single unit, which says nothing of how units there differ", FewUnitsWarning)
+        warn(f"{strata} have a single unit, which does not show how much units in it differ", FewUnitsWarning)
     return number, of_unit

@@ -1,4 +1,4 @@
-"""Checked values of runs, query by query: as matrices of queries and runs, with the influence and the draws of the queries."""
+"""Validated values of runs, query by query: as matrices of queries and runs, with influence and draws of the queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apframe.wording import did_you_mean, listed
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often units are drawn if they are, the confidence of an interval, and the seed; wrong options are errors."""
+    """Options of resampling: number of draws (if any), confidence of intervals, and seed; invalid options raise errors."""
 
     n_resamples: int
     confidence: float
@@ -34,9 +34,9 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Values:
-    """Checked values: the table (run, query_id, measure, value), and the draws of all queries if units or strata are named.
+    """Validated values: the table (run, query_id, measure, value), and the draws of all queries if units or strata are named.
 
-    `query_ids` are sorted, and the rows that `draws` draws.
+    `query_ids` are sorted; they are the rows that `draws` draws.
     """
 
     table: pl.DataFrame
@@ -44,7 +44,7 @@ class Values:
     draws: Draws | None
 
     def draws_of(self, queries: pl.Series, options: Resampling) -> Draws:
-        """The draws of some of the queries, sorted by id."""
+        """Return the draws of some of the queries, sorted by id."""
         rows = self.query_ids.search_sorted(queries).to_numpy()
         unit, stratum = np.arange(len(rows)), None
         if self.draws is not None:
@@ -54,7 +54,7 @@ class Values:
 
 
 def checked(per_query: pl.DataFrame, unit: str | None, within: str | None, has_runs: bool = True) -> Values:
-    """The columns run (null if not asked for), query_id, measure, value, or an error that says what is wrong with them."""
+    """Return the columns run (null without runs), query_id, measure, value, or raise an error about invalid ones."""
     columns = [*(["run"] if has_runs else []), "query_id", "measure", "value"]
     missing = [name for name in columns if name not in per_query.columns]
     if missing:
@@ -87,7 +87,7 @@ def checked(per_query: pl.DataFrame, unit: str | None, within: str | None, has_r
 
 
 def _draws(per_query: pl.DataFrame, query_id: pl.Series, unit: str | None, within: str | None) -> Draws | None:
-    """The units and strata of all queries by id, from columns that have one value for each query."""
+    """Return the units and strata of all queries by id, from columns with one value for each query."""
     named = [name for name in (unit, within) if name is not None]
     if not named:
         return None
@@ -106,7 +106,7 @@ def _draws(per_query: pl.DataFrame, query_id: pl.Series, unit: str | None, withi
 
 
 def matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str, pl.Series, np.ndarray]]:
-    """Each measure with its queries by id, and its values, queries × runs (as listed), NaN where there is none."""
+    """Yield each measure with its queries by id, and its values, queries × runs (as listed), NaN if undefined."""
     column = pl.DataFrame({"run": pl.Series(runs, dtype=pl.String), "column": np.arange(len(runs))})
     placed = table.join(column, on="run", maintain_order="left", nulls_equal=True)
     for (measure,), rows in placed.group_by("measure", maintain_order=True):
@@ -117,21 +117,21 @@ def matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str,
 
 
 def complete(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The columns in groups that have values in the same rows, with these rows; columns without any are in no group."""
+    """Yield groups of columns that have values in the same rows, with these rows; columns without values are in no group."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     return ((np.flatnonzero(group == k), np.flatnonzero(rows)) for k, rows in enumerate(patterns.T) if rows.any())
 
 
 @dataclass(frozen=True)
 class UnitInfluence:
-    """What each unit contributes to some numbers, and what follows from it.
+    """Contributions of each unit to some numbers, and their standard errors.
 
     Attributes
     ----------
     of_units
-        of shape (numbers, units); 0 for units that have no value
+        of shape (numbers, units); 0 for units without a value
     n_units
-        how many units each number has
+        the number of units of each number
     se
         the standard error of each number, NaN with fewer than two units
     """
@@ -142,10 +142,10 @@ class UnitInfluence:
 
 
 def influence_on_means(values: np.ndarray, draws: Draws) -> UnitInfluence:
-    """The influence of each unit on the mean of each column: of a row that has a value it is `(value - mean) / n`.
+    """Return the influence of each unit on the mean of each column: for a row with a value, `(value - mean) / n`.
 
-    >>> found = influence_on_means(np.array([[0.0, 0.5], [1.0, np.nan]]), Draws(np.arange(2), None, n_resamples=1, seed=0))
-    >>> found.of_units.tolist(), found.n_units.tolist(), found.se.tolist()
+    >>> influence = influence_on_means(np.array([[0.0, 0.5], [1.0, np.nan]]), Draws(np.arange(2), None, n_resamples=1, seed=0))
+    >>> influence.of_units.tolist(), influence.n_units.tolist(), influence.se.tolist()
     ([[-0.25, 0.25], [0.0, 0.0]], [2, 1], [0.5, nan])
     """
     has_value = np.isfinite(values)
@@ -156,7 +156,7 @@ def influence_on_means(values: np.ndarray, draws: Draws) -> UnitInfluence:
 
 
 def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:
-    """The mean of each column in each draw of the rows, of shape (columns, resamples), over the rows that have a value.
+    """Return the mean of each column in each draw of the rows, of shape (columns, resamples), over the rows with a value.
 
     NaN is a missing value, and the mean of a draw without values. All means are NaN if there are fewer than two units.
 

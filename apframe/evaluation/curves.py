@@ -10,23 +10,23 @@ GROUP = ["category_id", "area_range", "iou_threshold"]
 
 
 def curves_of_thresholds(thresholds: pl.LazyFrame, id_dtype: pl.DataType) -> pl.LazyFrame:
-    """The curves of a protocol that matches anew at each score cut-off: a row for each cut-off at which a count changes.
+    """Curves of a protocol that matches anew at each score cut-off: a row for each cut-off at which a count changes.
 
     Parameters
     ----------
     thresholds
         the thresholds table
     id_dtype
-        that of `detection_id`, which is null: what changes is more than one detection
+        the type of `detection_id`, which is null, because several detections may change at once
 
     Returns
     -------
-    As `compute_curves`; `rank` is how many detections count.
+    As `compute_curves`; `rank` is the number of detections that count.
 
-    >>> found = pl.LazyFrame({
+    >>> thresholds = pl.LazyFrame({
     ...     "category_id": [1, 1], "area_range": ["easy"] * 2, "iou_threshold": [0.7] * 2, "score_threshold": [0.9, 0.8],
     ...     "tp": [1, 2], "fp": [2, 1], "precision": [1 / 3, 2 / 3], "recall": [0.25, 0.5]})
-    >>> curves_of_thresholds(found, pl.Int64()).select("rank", "tp", "fp", "envelope").collect().rows()
+    >>> curves_of_thresholds(thresholds, pl.Int64()).select("rank", "tp", "fp", "envelope").collect().rows()
     [(3, 1, 2, 0.6666666666666666), (3, 2, 1, 0.6666666666666666)]
     """
     counts = (pl.col(name).cast(pl.UInt32).alias(to) for name, to in (("n", "rank"), ("tp", "tp"), ("fp", "fp")))
@@ -45,18 +45,18 @@ def curves_of_thresholds(thresholds: pl.LazyFrame, id_dtype: pl.DataType) -> pl.
 
 
 def compute_curves(matches: pl.LazyFrame, addend: float = 0.0) -> pl.LazyFrame:
-    """Cumulative counts down the ranking of every category, area range and threshold.
+    """Count cumulatively down the ranking of every category, area range and threshold.
 
     Parameters
     ----------
     matches
-        from `expand_matches`
+        the result of `expand_matches`
     addend
-        to the divisor of precision, see `precision`
+        a number added to the divisor of precision, see `precision_of`
 
     Returns
     -------
-    By group and rank: category_id, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
+    By group and rank: category_id, area_range, iou_threshold, rank (from 1, without ignored detections), detection_id,
     score, tp, fp, precision `tp / (tp + fp)`, recall `tp / n_positives` (null without positives), envelope (the largest
     precision at this rank or further down: the interpolated precision).
 

@@ -65,39 +65,39 @@ def evaluate(
         a `Dataset`, a path of any format, see `formats`, or a dict of `images`, `categories` and `annotations`: frames, or
         lists as `json.load` returns them for COCO.
     detections
-        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
-        a list of dicts as COCO's results; their numbers and lists may be NumPy's. Other shapes than boxes are possible: `mask`,
+        a frame with `image_id, category_id, score, x, y, width, height` (any object with columns), a path of any format, or a
+        list of dicts like COCO's results; their numbers and lists may be NumPy's. Other shapes than boxes are possible: `mask`,
         `keypoints`, `corners`, `segment_id`, or `start_time` and `end_time`. Two paths are read side by side. Also:
 
-        - what a detector returns, by image id, as in `{22: output}`: torchvision's dicts, ultralytics' `Results`, supervision's
-          `Detections`; see `from_torchvision`, `from_ultralytics` and `from_supervision`. `Results` also as they come, alone or
-          in a list: their images are then called as their files, and are joined by name if the ground truth numbers its images.
-          Classes that have names are joined by name to categories that have some, otherwise by number;
-        - an array of n × 7 numbers: image_id, x, y, width, height, score, category_id, as pycocotools' `loadRes` takes it.
+        - outputs of a detector, by image id, as in `{22: output}`: torchvision's dicts, ultralytics' `Results`, supervision's
+          `Detections`; see `from_torchvision`, `from_ultralytics` and `from_supervision`. `Results` are also accepted alone or
+          in a list: their image ids are then file names, which are matched by name if the ground truth numbers its images.
+          Classes with names are matched to categories by name if these have names, otherwise by number;
+        - an array of n × 7 numbers: image_id, x, y, width, height, score, category_id, as for pycocotools' `loadRes`.
     protocol
-        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
+        the rules, `apframe.COCO` by default; or the name of a published protocol, such as "voc2007".
     iou_type
-        which of the protocol's variants ("segm", "keypoints", ...); its first by default.
+        the variant of the protocol ("segm", "keypoints", ...); by default, its first one.
     iou_thresholds, recall_levels, recall_positions, area_ranges, max_detections, agnostic, similarity, matching
-        depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
-        [1, 10, None]. `iou_thresholds` may be one for each category: {"Car": 0.7, "Cyclist": 0.5}.
+        changes to the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all detections, as in [1, 10,
+        None]. `iou_thresholds` may be one for each category: {"Car": 0.7, "Cyclist": 0.5}.
     categories
-        evaluate only these, given by name or id; one or several.
+        the only categories to evaluate, by name or id; one or several.
     unknown_images
-        "error" refuses detections of images that the ground truth does not have, "drop" leaves them out.
+        "error" rejects detections on images that the ground truth lacks, "drop" removes them.
     invalid
-        what to do with rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not go
-        around a convex shape, annotations of unknown images, ...). "error" refuses them. "drop" leaves them out with a
-        warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" does what the benchmark's own
-        program does with rows whose shape cannot be right: sides and areas that are negative, intervals that end before they
-        start, such corners, cuboids with a side of 0 or less. `print(protocol)` says what that is (`malformed`): as a rule
-        an annotation counts and is missed, and a detection is a false positive. Other rows are errors with "keep" too.
+        the treatment of rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not
+        form a convex shape, annotations of unknown images, ...). "error" rejects them. "drop" removes them with a warning, and
+        their number is in `Evaluation.notes`, which are printed and stored. "keep" treats malformed rows as the benchmark's own
+        program does: negative sides and areas, intervals that end before they start, such corners, cuboids with a side of 0 or
+        less. `print(protocol)` describes this treatment (`malformed`): usually an annotation counts and is missed, and a
+        detection is a false positive. Other rows are errors with "keep" too.
     image_attributes
         further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
         JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`.
     name
-        what comparisons and stored runs call the evaluation; by default comparisons use the name of the results' file or
-        folder, without the ending.
+        the name of the evaluation in comparisons and stored runs; by default, comparisons use the name of the results' file or
+        folder, without its extension.
 
     Returns
     -------
@@ -106,51 +106,52 @@ def evaluate(
     Raises
     ------
     InputError
-        bad data, with the rows named.
+        bad data; the error names the rows.
     ParameterError
-        bad options.
+        invalid options.
 
     Warns
     -----
     UnknownCategoryWarning
-        detections of categories that the ground truth does not have were dropped; a `MostlyUnknownCategoriesWarning` if these
-        are more than half.
+        detections of categories that the ground truth lacks were dropped; a `MostlyUnknownCategoriesWarning` if these are more
+        than half.
     ClassNumbersWarning
-        the results count the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have to
-        be; see `apframe.formats.class_names.with_known_classes`.
+        the results number the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have
+        to be; see `apframe.formats.class_names.with_known_classes`.
     UnnamedCategoryWarning
-        labels of the ground truth count as classes, but `classes.txt` does not name them.
+        labels of the ground truth count as classes, but are not in `classes.txt`.
     UnknownImageWarning
-        detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol; a
+        detections were dropped because their images are unknown: all of them, or some by the rules of the protocol; a
         `MostlyUnknownImagesWarning` if these are more than half.
     InvalidRowsWarning
-        rows were left out, with `invalid="drop"`.
+        rows were removed by `invalid="drop"`.
     UnmatchedAttributesWarning
         rows of `image_attributes` match no image, or images have no row.
     NoAnnotationsWarning
         there are no annotations.
     BoxFormatWarning
         no `box_format` is given, but boxes look like corners or fractions; or a protocol that counts pixels inclusively gets
-        fractions of the image; or detections have keypoints and no boxes, and boxes are compared.
+        fractions of the image; or boxes are compared, but detections have keypoints and no boxes.
     TurnedBoxesWarning
         boxes are turned by `angle`, and the protocol compares the upright boxes around them.
     NothingMatchesWarning
-        at the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on an
-        image with annotations, or of the category of what it overlaps.
+        with the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on
+        an image with annotations, or of the same category as an annotation that it overlaps.
     LowPrecisionWarning, MissedCategoryWarning
-        then too: AP50 is below .01, or categories with annotations have no detections.
+        at the same time: AP50 is below .01, or categories with annotations have no detections.
     NoDetectionsWarning
-        then too: there are annotations, but no detections.
+        at the same time: there are annotations, but no detections.
     FilteredResultsWarning
-        then too: the lowest score is above .1, and the median is below 20 detections per image. There must be 10 images and 10
-        detections, and the protocol must measure AP or AR. Of scores above 1, a tenth of the highest takes the place of .1.
+        at the same time: the lowest score is above .1, and the median is below 20 detections per image. This requires 10
+        images, 10 detections, and a protocol that measures AP or AR. If scores exceed 1, a tenth of the highest score replaces
+        .1.
 
     >>> from apframe import Dataset
     >>> truth = Dataset(
     ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
     ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]})
-    >>> found = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [10], "height": [8]}
-    >>> ev = evaluate(truth, found)
+    >>> detections = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [10], "height": [8]}
+    >>> ev = evaluate(truth, detections)
     >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
@@ -162,20 +163,20 @@ def evaluate(
     )  # fmt: skip
     path = path_of_results(detections)
     inputs, notes = read_inputs(truth, detections, choice)
-    from apframe.evaluation.evaluation import Evaluation  # with many modules, which are imported while files are read
+    from apframe.evaluation.evaluation import Evaluation  # imports many modules, while files are read
     from apframe.evaluation.in_memory import InMemory
 
     return Evaluation(InMemory.of(inputs), choice.protocol, notes=notes, name=choice.name, path=path)
 
 
 def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
-    """Read what is evaluated, and what was done to the data before, in words; see `evaluate`."""
+    """Read the input of an evaluation, and notes on changes to the data in words; see `evaluate`."""
     inputs, faults = read_valid(truth, detections, choice)
     return inputs, inputs.saying(*left_out(faults)).notes
 
 
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Fault]]:
-    """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
+    """Read the input of an evaluation, and the faults of rows that were removed because they cannot be evaluated."""
     with reading_once(truth), reading_once(detections), treating_malformed(choice.malformed):
         choice = replace(choice, reading=choice.reading.of_files(truth, detections))
         inputs, faults = _sound_inputs(truth, choice.reading.recognized(detections), choice)
@@ -189,10 +190,10 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
 
 
 def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Fault]]:
-    """The inputs of sound rows, and what is wrong with the others; unless these are left out, it is raised.
+    """Return the input with sound rows, and the faults of the others; raise these unless the rows are to be dropped.
 
-    What is raised counts all rows but those whose masks or other shapes are refused where they are compared: to look at these
-    before would decode them twice. `invalid="drop"` does.
+    The raised error counts all rows except those whose masks or other shapes are rejected when they are compared: validating
+    these earlier would decode them twice. `invalid="drop"` does that.
     """
     reading, report = choice.reading, Report(raises=choice.invalid != "drop")
     with validating(report):
@@ -211,23 +212,23 @@ def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, 
             from apframe.tables.conditions import choose_categories
 
             chosen = choose_categories(dataset.core("categories"), choice.categories)
-        found = check_detections(raw, dataset, chosen, choice.protocol)
+        checked = check_detections(raw, dataset, chosen, choice.protocol)
         if report.raises and report.found and not choice.drop_unknown_images:
             with naming_format(detections, reading.results_format):
-                on_known_images(found, dataset, drop=False)  # an error that comes with the others
+                on_known_images(checked, dataset, drop=False)  # raises its error together with the others
     dataset = choice.with_attributes(dataset)
     if choice.invalid == "drop":
-        dataset, found = without_invalid_shapes(dataset, found, choice.protocol, report)
+        dataset, checked = without_invalid_shapes(dataset, checked, choice.protocol, report)
     with naming_format(detections, reading.results_format):
         drops = choice.drop_unknown_images
-        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
+        inputs = make_inputs(dataset, checked, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
     return inputs.of_sound_rows(report.faults), report.faults
 
 
 def path_of_results(results: Any) -> str | None:
-    """The path that an evaluation of these results is named after, without its ending; None where no path is a name.
+    """Return the path after which an evaluation of these results is named, without extension; None if there is no name.
 
-    That is the case for tables, patterns, the standard input, and names that are not text.
+    Tables, patterns, the standard input, and names that are not text have no name.
 
     >>> Path(path_of_results("runs/model_a.json.gz")).name, path_of_results({"image_id": [1]}), path_of_results("runs/*.json")
     ('model_a', None, None)

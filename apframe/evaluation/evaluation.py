@@ -1,4 +1,4 @@
-"""Evaluation: the tables behind the numbers. The steps to them are taken when first asked for, once."""
+"""The evaluation with the tables behind the numbers. Each step is computed once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ else:  # each is imported when one of its methods is first asked for
 class Evaluation(QueryableResult):
     """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
 
-    It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder
-    there. What is not in the pickle is computed again when it is asked for.
+    It can be pickled and sent to another process, with its data: if it was read from a folder, the other process does not need
+    the folder. Values that are not in the pickle are computed again when they are needed.
 
     The tables in SQL are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
-    curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` are of every threshold
-    and area range; of these only what the filters of a query on iou_threshold and area_range let through is computed.
-    errors, error_impact, label_errors, confusion, calibration, reliability, lrp, miss_rates and froc are of the lowest
+    curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` contain every
+    threshold and area range; of these, only the rows that pass a query's filters on iou_threshold and area_range are computed.
+    errors, error_impact, label_errors, confusion, calibration, reliability, lrp, miss_rates and froc are for the lowest
     threshold.
 
     Attributes
@@ -60,11 +60,11 @@ class Evaluation(QueryableResult):
     protocol
         the rules, options included
     conditions
-        of the subset that `where` took, in words; none where everything is evaluated
+        the conditions of the subset from `where`, in words; empty if everything is evaluated
     notes
-        what was done to the data before it was evaluated, in words, such as categories that were merged
+        changes to the data before the evaluation, in words, such as merged categories
     tags
-        those that it was stored with, such as {"epoch": 7}; none before it is stored
+        the tags that it was stored with, such as {"epoch": 7}; empty before it is stored
     """
 
     matches, curves = tables_at_threshold.matches, tables_at_threshold.curves
@@ -96,24 +96,24 @@ class Evaluation(QueryableResult):
         path: str | None = None,
         tags: Mapping[str, Any] | None = None,
     ) -> None:
-        """`source` is what is evaluated; `path` is that of the results without its ending."""
+        """Make an evaluation of `source`; `path` is the path of the results without extension."""
         self._source, self._label, self._path = source, name, path
         self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
         self.tags: Mapping[str, Any] = dict(tags or {})
         self._may_warn = not conditions  # if nothing matches
-        self._variants: dict[str, Evaluation] = {}  # those that were printed
+        self._variants: dict[str, Evaluation] = {}  # the variants that were printed
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
-        if self._source.stored:  # what was stored is not computed again
+        """Return the state for pickle and copies: the data itself, and the known metrics, but neither files nor matches."""
+        if self._source.stored:  # stored tables are not computed again
             _ = self.metrics, self.summary
         return {name: value for name, value in self.__dict__.items() if name != "_pipeline"} | {"_variants": {}}
 
     @property
     def name(self) -> str | None:
-        """The name in comparisons: that given to `evaluate` or `write_parquet`, otherwise that of the results' file or folder.
+        """The name in comparisons, from `evaluate` or `write_parquet`, otherwise that of the results' file or folder.
 
-        Endings of files are left out. None for results in memory.
+        File extensions are removed. None for results in memory.
         """
         return self._label or (None if self._path is None else Path(self._path).name)
 
@@ -128,18 +128,18 @@ class Evaluation(QueryableResult):
 
     @property
     def detections(self) -> pl.DataFrame:
-        """The canonical table of those detections that are evaluated."""
+        """The canonical table of the detections that are evaluated."""
         return self._inputs.detections
 
     @cached_property
     def _pipeline(self) -> Pipeline:
-        # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
+        # imported here, because it imports NumPy: reading files does not wait for it, and `import apframe` stays fast
         from apframe.evaluation.pipeline import Pipeline
 
         return Pipeline(self._source, self.protocol)
 
     def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """A table as it was stored, or computed."""
+        """Return a stored table, or compute it."""
         stored = self._source.stored
         return stored[name].collect() if name in stored else compute()
 
@@ -147,14 +147,14 @@ class Evaluation(QueryableResult):
     def metrics(self) -> pl.DataFrame:
         """One row per category × area range × IoU threshold × max_detections.
 
-        Columns: category_id (null when categories are pooled), area_range, iou_threshold, max_detections, ap, recall (at the
-        end of the list), n_positives, n_detections (counted ones: true and false positives). `ap` and `recall` are null
-        where n_positives is 0.
+        Columns: category_id (null if categories are pooled), area_range, iou_threshold, max_detections, ap, recall (at the end
+        of the list), n_positives, n_detections (those that count: true and false positives). `ap` and `recall` are null if
+        n_positives is 0.
         """
         return self._kept("metrics", self._measure)
 
     def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
-        """The metrics; a warning, once, if they can hardly be right."""
+        """Compute the metrics, and warn once if they are probably wrong."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
         if self._may_warn:
             self._warn_of(metrics)
@@ -169,7 +169,7 @@ class Evaluation(QueryableResult):
     def warn_if_doubtful(self) -> None:
         """Warn if the numbers are probably wrong, as the first metrics or summary do; see `evaluate`.
 
-        This warns again, and of a stored evaluation too. There are no such warnings of a subset that `where` took.
+        This warns again, even for a stored evaluation. There are no such warnings for a subset from `where`.
 
         >>> import warnings
         >>> from apframe.evaluation.evaluate import evaluate
@@ -186,24 +186,24 @@ class Evaluation(QueryableResult):
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The headline numbers: columns `metric` and `value` (null where nothing could be evaluated)."""
+        """The headline numbers: columns `metric` and `value` (null if nothing could be evaluated)."""
         return self._kept("summary", self._summarize)
 
     def _summarize(self) -> pl.DataFrame:
-        from apframe.evaluation.summary import summarize  # brings in NumPy
+        from apframe.evaluation.summary import summarize  # imports NumPy
 
         return summarize(self, self._headline_metrics)
 
     @cached_property
     def _headline_metrics(self) -> pl.DataFrame:
-        """The metrics as far as the headline numbers need them: null at limits that these are not of."""
+        """The metrics that the headline numbers require; null at other limits."""
         complete = "metrics" in self.__dict__ or "metrics" in self._source.stored
         return self.metrics if complete else self._measure(headlines_only=True)
 
     def _mean_of_table(self, line: Headline) -> float | None:
-        """A headline number that is the mean of a table's column; null, with a warning, if the table cannot be computed.
+        """Return a headline number that averages a table's column; null, with a warning, if the table cannot be computed.
 
-        It is null, too, where the table would read objects again that are not in memory.
+        It is also null if the table would have to read objects again that are not in memory.
         """
         if self._source.reads_again:
             return None
@@ -216,44 +216,44 @@ class Evaluation(QueryableResult):
 
     @property
     def stats(self) -> np.ndarray:
-        """The values of the summary as pycocotools has them in `COCOeval.stats`: -1 where not evaluated."""
+        """The values of the summary as in pycocotools' `COCOeval.stats`: -1 if not evaluated."""
         return self.summary["value"].fill_null(-1).to_numpy()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """pycocotools' arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M).
+        """Return pycocotools' arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M).
 
         T thresholds, R recall levels, K categories in the order of their ids (1 when pooled), A area ranges, M
-        max_detections. -1 where a category has no annotation that counts.
+        max_detections. -1 if a category has no annotation that counts.
         """
         return self._pipeline.arrays()
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """detection_id, annotation_id, similarity: pairs of an image and category that reach the lowest threshold.
+        """detection_id, annotation_id, similarity: pairs in an image and category that reach the lowest threshold.
 
-        Detections beyond the largest of max_detections have none; pooled categories pair by image alone. If detections claim
-        annotations, these are the claims: a detection's nearest annotation alone.
+        Detections beyond the largest of max_detections have no pairs; pooled categories pair by image alone. If each detection
+        considers only its nearest annotation, these are the only pairs.
         """
         return self._source.table("pairs").plan().collect()
 
     @property
     def assignments(self) -> pl.DataFrame:
-        """Who is matched with whom: the matches table of all thresholds and area ranges in its compact form.
+        """The matched pairs: the matches table of all thresholds and area ranges in its compact form.
 
-        Columns: detection_id, annotation_id, similarity, area_range (null: in every one), and iou_from, iou_to: the lowest
-        and the highest threshold at which the two are matched.
+        Columns: detection_id, annotation_id, similarity, area_range (null for all of them), and iou_from, iou_to: the lowest
+        and the highest threshold at which the pair is matched.
         """
         return self._source.table("assignments").plan().collect()
 
     def _subset(self, masks: Masks) -> Evaluation:
-        """The part inside the masks, which are those of `Inputs.subset`."""
+        """Return the part inside the masks, see `Inputs.subset`."""
         from apframe.tables.conditions import refuse_nothing
 
         refuse_nothing("where", masks)
         return self._of(self._source.part(masks))
 
     def _of(self, source: Source, protocol: Protocol | None = None) -> Evaluation:
-        """The evaluation of another source, by the same rules or by others."""
+        """Return the evaluation of another source, by the same rules or by others."""
         part = Evaluation(
             source, protocol or self.protocol, notes=self.notes, name=self._label, path=self._path, tags=self.tags
         )
@@ -266,17 +266,19 @@ class Evaluation(QueryableResult):
         return lazy_tables(self)
 
     def to_markdown(self, digits: int | None = None) -> str:
-        """Return the summary in Markdown; for benchmarks with a table of their own, that table.
+        """Return the summary in Markdown; for benchmarks with their own table, that table.
 
-        `digits` is the number of decimals: by default 3, or those of the benchmark. `apframe.to_markdown` takes any table,
-        such as that of `by`.
+        `digits` is the number of decimals: by default 3, or the benchmark's. `apframe.to_markdown` accepts any table, such as
+        that of `by`.
         """
         from apframe.show.markup import to_markdown
 
         return self._printed(to_markdown, digits)
 
     def to_latex(self, digits: int | None = None) -> str:
-        """Return what `to_markdown` returns as LaTeX, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        """Return the result of `to_markdown` as LaTeX, which requires the package booktabs.
+
+        `apframe.to_latex` accepts any table."""
         from apframe.show.markup import to_latex
 
         return self._printed(to_latex, digits)
@@ -295,9 +297,9 @@ class Evaluation(QueryableResult):
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
-        found = counted(self._source.n_detections, "detection")
+        n_detections = counted(self._source.n_detections, "detection")
         name = f"{one_line(self.name)}: " if self.name else ""
-        return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
+        return f"Evaluation({name}{self.dataset!r}, {n_detections}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
         from apframe.evaluation.pivot import kit_html

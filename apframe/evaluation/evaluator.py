@@ -1,4 +1,4 @@
-"""Evaluator: an evaluation that is fed step by step from a training loop, in one process or many."""
+"""The Evaluator, which collects detections step by step from a training loop, in one process or many."""
 
 from __future__ import annotations
 
@@ -50,35 +50,36 @@ from apframe.wording import Note, counted, first_line, in_words, listed, merged
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
 
-_GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
+_GIVEN = "detection_id_of_evaluator"  # the caller's `detection_id`, which need not be unique yet
 
 
 class Evaluator:
-    """`evaluate` for detections that come in updates; the ground truth is read, checked and prepared once, for many epochs.
+    """Evaluate detections that come in updates; the ground truth is read, checked and prepared once, for many epochs.
 
-    An update holds all detections of its images. An image that comes again, in another update or from another process, is
-    taken for the padding of a distributed sampler: one of its results is kept. Where they differ (in more than the order of
-    the rows and `detection_id`), a `RepeatedImageWarning` names the images, and that with the most detections is kept; of as
-    many, one that a hash of their contents tells. So neither the order of the updates nor how they are divided among
-    processes changes any number.
+    An update contains all detections of its images. An image that comes again, in another update or from another process, is
+    treated as padding added by a distributed sampler: one of its results is kept. If they differ (in more than the order of the
+    rows and `detection_id`), a `RepeatedImageWarning` names the images, and the result with the most detections is kept; if
+    several have equally many, a hash of their contents decides. So neither the order of the updates nor their distribution
+    among processes changes any number.
 
-    An `Evaluator` stays in its process; what travels is `state()`, a Polars frame that can be pickled, sent as an Arrow stream
-    and written to a file. (It can be pickled itself, but carries its ground truth.) Threads may call it at the same time.
+    An `Evaluator` stays in its process; to move results, use `state()`, a Polars frame that can be pickled, sent as an Arrow
+    stream and written to a file. (The evaluator can be pickled itself, but carries its ground truth.) Threads may call it at
+    the same time.
 
-    Start worker processes, those of a data loader too, with "spawn" or "forkserver". A process that was forked after Polars has
-    run hangs as soon as it uses Polars, which has threads of its own; Linux forks by default before Python 3.14.
+    Start worker processes, including those of a data loader, with "spawn" or "forkserver". A process that was forked after
+    Polars has run hangs as soon as it uses Polars, which has its own threads; Linux forks by default before Python 3.14.
 
     Parameters
     ----------
     truth, protocol, and all others
-        as `evaluate` takes them.
+        as in `evaluate`.
 
     Raises
     ------
     InputError
         bad ground truth.
     ParameterError
-        bad options.
+        invalid options.
 
     >>> from apframe.tables.dataset import Dataset
     >>> evaluator = Evaluator(Dataset(
@@ -116,7 +117,7 @@ class Evaluator:
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._altered = inputs.of_sound_rows(report.faults).altered
-        self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
+        self._remarks = [note for note in inputs.remarks if note.counts]  # others do not change
         self._require(pl.DataFrame(schema=list(self._similarity.needs)))
         changes_rows = self._dataset.merged is not None or self._dataset.left_out is not None
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or changes_rows
@@ -128,11 +129,12 @@ class Evaluator:
             self._prepared = {} if expected is None else {"annotation_shapes": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self._images = NamedImages(self._dataset, self._reading.joined, drop_unknown=self._drop)
-        self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
+        # held while detections are added or joined; a hook for warnings may print this evaluator meanwhile
+        self._lock = RLock()
         self.reset()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: all but the lock, which stays with its process."""
+        """Return the state for pickle and copies: everything except the lock, which stays in its process."""
         with self._lock:
             state = self.__dict__ | {
                 "_updates": deepcopy(self._updates),
@@ -142,53 +144,53 @@ class Evaluator:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """With a lock of its own."""
+        """Restore the state with a new lock."""
         self.__dict__ = state | {"_lock": RLock()}
 
     def reset(self) -> None:
-        """Forget all detections; the ground truth stays."""
+        """Remove all detections; the ground truth stays."""
         with self._lock:
-            self._table = self._empty  # what has been put together
-            self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
+            self._table = self._empty  # the updates that have been joined
+            self._updates: dict[tuple[Any, ...], _Updates] = {}  # later updates, by columns and types
             self._columns: set[str] = set()
             self._n_updates = 0
             self._faults: list[Fault] = []  # of the updates
             self._seen = SeenImages()
 
     def update(self, detections: DetectionsLike, image_ids: Sequence[int | str] | None = None) -> None:
-        """Add the detections of some images: all that each of them has.
+        """Add the detections of some images; each image must be complete.
 
-        They are copied. Columns, types and `image_ids` are checked now, and so are the values and images of the first update.
-        Those of later updates are checked by the next `state` or `compute`, whose error names the update and its rows: then
-        `reset`, and start again. Masks that cannot be decoded are reported by `compute`. A refused update changes nothing.
-        Several threads may call this at the same time.
+        They are copied. Columns, types and `image_ids` are checked immediately, as are the values and images of the first
+        update. Those of later updates are checked by the next `state` or `compute`, whose error names the update and its rows:
+        then `reset`, and start again. Masks that cannot be decoded are reported by `compute`. A rejected update changes
+        nothing. Several threads may call this at the same time.
 
         Parameters
         ----------
         detections
-            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results, outputs of
-            detectors by image id or with `image_ids`. The same columns in each update; attributes may be missing, and are null
-            there. If `detection_id` is given, the ids are unique over all updates; else the detections are numbered in the
+            as in `evaluate`: any object with columns, a path, a list of dicts like COCO's results, outputs of detectors by
+            image id or with `image_ids`. Each update must have the same columns; attributes may be missing, and are then null.
+            If `detection_id` is given, the ids must be unique over all updates; otherwise the detections are numbered in the
             order of `state`.
         image_ids
-            of outputs in a list, in their order; or all images that a table, array or list of rows is about, also those without
-            detections. Outputs by image id, those that hold an `image_id`, and results of ultralytics name their images
-            themselves. They are names of files where images are joined by name.
+            the images of outputs in a list, in their order; or all images that a table, array or list of rows is about,
+            including those without detections. Outputs by image id, outputs with an `image_id`, and results of ultralytics
+            already name their images. If images are matched by name, these are names of files.
 
         Raises
         ------
         ColumnError
-            columns are missing, cannot be read, or are not those of earlier updates.
+            columns are missing, cannot be read, or differ from those of earlier updates.
         RowError, DuplicateIdError, UnknownIdError
-            naming the rows of this update, or the places in `image_ids` of images that the ground truth does not have.
+            the error names the rows of this update, or the positions in `image_ids` of images that the ground truth lacks.
         IdTypeError
             ids are integers on one side and strings on the other.
         """
-        given = None if image_ids is None else check_ids("update", None, image_ids)
-        found, number = self._reading.recognized(detections, given), self._next_number()
-        ids = self._images.ids_of(found if isinstance(found, Outputs) else None, given)
-        if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
-            self._read(found, number)
+        known_ids = None if image_ids is None else check_ids("update", None, image_ids)
+        outputs, number = self._reading.recognized(detections, known_ids), self._next_number()
+        ids = self._images.ids_of(outputs if isinstance(outputs, Outputs) else None, known_ids)
+        if not (isinstance(outputs, pl.DataFrame) and self._add_alike(outputs, number)):
+            self._read(outputs, number)
         with self._lock:
             self._seen.add(ids)
 
@@ -196,24 +198,24 @@ class Evaluator:
         report = Report(raises=self._invalid != "drop")
         with treating_malformed(self._malformed), validating(report):
             raw = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
-            found = to_polars(raw, "detections")
+            rows = to_polars(raw, "detections")
             if self._invalid == "drop":
-                numbered = canonical_detections(found, self._dataset)
-                found = numbered if "detection_id" in found.columns else numbered.drop("detection_id")
+                numbered = canonical_detections(rows, self._dataset)
+                rows = numbered if "detection_id" in rows.columns else numbered.drop("detection_id")
         with self._lock:
             self._faults += report.faults
-        self._add(found, number, as_given=found is detections)
+        self._add(rows, number, as_given=rows is detections)
 
     def merge(self, other: Any) -> None:
-        """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
+        """Add the detections of another `Evaluator`, or its state: any object with columns, or the path of a Parquet file.
 
-        In a file, paths of label maps stay in its folder. Give a state whose label maps are elsewhere as a frame
-        (`pl.read_parquet`). The options of the other one are not used. A state does not say which images were updated without
-        detections.
+        Paths of label maps in a file must be inside its folder. If label maps are elsewhere, pass the state as a frame
+        (`pl.read_parquet`). The options of the other evaluator are not used. A state does not know images that were updated
+        without detections.
 
         Raises
         ------
-        As `update`, among which it is counted
+        As `update`; merged states are counted as updates
         """
         number = self._next_number()
         seen = None
@@ -225,19 +227,19 @@ class Evaluator:
             self._seen.merge(seen)
 
     def state(self) -> pl.DataFrame:
-        """All detections so far: a canonical table sorted by `image_id`, within an image as they came.
+        """Return all detections so far: a canonical table sorted by `image_id`, and within an image by order of arrival.
 
-        It has `detection_id` if the updates had it. Attributes follow in the order of their names.
+        It has `detection_id` if the updates had it. Attributes follow, sorted by name.
 
         Raises
         ------
         ColumnError
-            an attribute has types that have nothing in common.
+            an attribute has incompatible types.
         RowError, UnknownIdError
-            naming an update with values or images that cannot be right and its rows; updates, and what was merged, are
+            the error names an update with invalid values or images, and its rows; updates, including merged states, are
             numbered from 1 since the start or `reset`.
         DuplicateIdError
-            a `detection_id` stands in several rows.
+            a `detection_id` is in several rows.
 
         Warns
         -----
@@ -248,38 +250,38 @@ class Evaluator:
             return self._collect().clone()
 
     def compute(self, images: str = "all") -> Evaluation:
-        """The evaluation of all detections so far; images without any are missed, as in `evaluate`.
+        """Return the evaluation of all detections so far; images without detections are missed, as in `evaluate`.
 
-        It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
+        It can be called at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
 
         Parameters
         ----------
         images
-            "all" images of the ground truth, or those "seen" so far: those that have detections, and those that updates named
-            (see `image_ids` of `update`). Updates by tables or rows without `image_ids`, and merged states, do not name images
+            "all" images of the ground truth, or those "seen" so far: those with detections, and those that updates named (see
+            `image_ids` of `update`). Updates by tables or rows without `image_ids`, and merged states, do not name images
             without detections
 
         Warns
         -----
         MissingResultsWarning
-            images were in no update, as in an epoch that stopped early. Where not every update named its images, nothing may
-            have been detected on the others; then there is a warning if more than a quarter of the annotated images are
-            missing, and 10 at least. One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`,
-            warns only after `merge`. With "seen", no image was updated; or some were left out, and not every update named its
-            images.
+            images were in no update, as in an epoch that stopped early. If not every update named its images, the others may
+            just have no detections; then there is a warning if more than a quarter of the annotated images are missing, and 10
+            at least. One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`, warns only after
+            `merge`. With "seen", there is a warning if no image was updated; or if some were excluded, and not every update
+            named its images.
         """
         one_of("images", images, ("all", "seen"))
         with self._lock:
-            found, seen = self._collect(), deepcopy(self._seen)
+            detections, seen = self._collect(), deepcopy(self._seen)
         image_ids = self._dataset.core("images")["image_id"]
-        were_seen = seen.among(image_ids, found["image_id"])
-        if "detection_id" not in found.columns:
-            found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
+        were_seen = seen.among(image_ids, detections["image_id"])
+        if "detection_id" not in detections.columns:
+            detections = detections.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         if not any(self._reading.boxes.values()):
-            warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
+            warn_of_boxes("detections", detections, lambda: self._dataset.core("images"))
         report = Report()
         if self._invalid == "drop":
-            _, found = without_invalid_shapes(self._dataset, found, self.protocol, report)
+            _, detections = without_invalid_shapes(self._dataset, detections, self.protocol, report)
         notes = left_out([*self._faults_of_truth, *self._faults, *report.faults])
         dataset, prepared = self._dataset, self._prepared
         is_said = False
@@ -292,12 +294,12 @@ class Evaluator:
             dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
             only = f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"
             prepared, notes = {}, [*notes, Note(only)]
-        none_seen = dataset.images.is_empty() and len(image_ids) > 0  # which was said
+        none_seen = dataset.images.is_empty() and len(image_ids) > 0  # already in a warning
         with treating_malformed(self._malformed), collecting() if none_seen else nullcontext():
-            inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
+            inputs = make_inputs(dataset, detections, self._category_ids, self.protocol, are_checked=True)
         none_given = inputs.none_given and not is_said
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=none_given, altered=self._altered)
-        notes = [*merged([*self._said, *inputs.said], max), *notes]
+        notes = [*merged([*self._remarks, *inputs.remarks], max), *notes]
         return Evaluation(InMemory.of(inputs), self.protocol, notes=in_words(notes), name=self._name)
 
     def _next_number(self) -> int:
@@ -306,7 +308,7 @@ class Evaluator:
             return self._n_updates
 
     def _add_alike(self, frame: pl.DataFrame, number: int) -> bool:
-        """Add a frame at once if one of its columns and types needed no reading, and say whether that is so."""
+        """Add a frame immediately if a frame with its columns and types needed no reading, and return True in this case."""
         with self._lock:
             alike = self._updates.get(_kind(frame))
             if alike is None or not alike.as_given:
@@ -320,29 +322,29 @@ class Evaluator:
             if kind in self._updates:
                 self._updates[kind].add(frame, number)
                 return
-            found = self._checked(frame)
-            if found.is_empty():
+            checked = self._checked(frame)
+            if checked.is_empty():
                 return
-            self._require(found)
-            columns = _columns(found) - ({"detection_id"} - set(frame.columns))
+            self._require(checked)
+            columns = _columns(checked) - ({"detection_id"} - set(frame.columns))
             _refuse_other_columns(columns, self._columns or columns)
             self._columns, self._updates[kind] = columns, _Updates(frame, number, as_given=as_given and self._reads_types_alone)
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Detections on known images as a canonical table."""
+        """Return detections on known images as a canonical table."""
         with treating_malformed(self._malformed):
-            found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
-        known = on_known_images(found, self._dataset, drop=self._drop)
-        if known.any():
-            warn_of_dropped(found, known, self._dataset, self.protocol)
-        return found if known.all() else found.filter(known)
+            checked = check_detections(frame, self._dataset, self._category_ids, self.protocol)
+        is_known_image = on_known_images(checked, self._dataset, drop=self._drop)
+        if is_known_image.any():
+            warn_of_dropped(checked, is_known_image, self._dataset, self.protocol)
+        return checked if is_known_image.all() else checked.filter(is_known_image)
 
-    def _require(self, found: pl.DataFrame) -> None:
-        if self._annotations.height:  # else nothing is compared
-            require(self._similarity, found, self._annotations)
+    def _require(self, detections: pl.DataFrame) -> None:
+        if self._annotations.height:  # otherwise nothing is compared
+            require(self._similarity, detections, self._annotations)
 
     def _collect(self) -> pl.DataFrame:
-        """Join the updates, as `state` describes; warnings about them come once."""
+        """Join the updates, see `state`, and warn about them once."""
         if not self._updates:
             return self._table
         tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(UPDATE))] if self._table.height else []
@@ -358,12 +360,12 @@ class Evaluator:
             try:
                 with treating_malformed(self._malformed):
                     table = canonical("detections", table)
-            except DuplicateIdError as error:  # as it is where each update numbers its own
+            except DuplicateIdError as error:  # happens if each update numbers its own
                 remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
                 problem = "detection_id is not unique over all updates"
                 raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
-        known = [column.name for column in TABLES["detections"] if column.name in table.columns]
-        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, UPDATE})]], {}
+        standard = [column.name for column in TABLES["detections"] if column.name in table.columns]
+        self._table, self._updates = table[[*standard, *sorted(set(table.columns) - {*standard, UPDATE})]], {}
         if differ:
             warn(
                 f"{counted(len(differ), 'image')} came more than once with different results; one result of each is kept: "
@@ -373,13 +375,13 @@ class Evaluator:
         return self._table
 
     def _put_together(self, updates: _Updates) -> pl.DataFrame:
-        """The updates as a canonical table with their numbers, and `detection_id` as it was given."""
+        """Return the updates as a canonical table with their numbers, and `detection_id` as in the updates."""
         numbers = updates.number_rows()
         try:
-            found = self._checked(updates.rows.rename({"detection_id": _GIVEN}, strict=False).with_columns(numbers))
+            checked = self._checked(updates.rows.rename({"detection_id": _GIVEN}, strict=False).with_columns(numbers))
         except RowError as error:
             raise _name_update(error, numbers) from None
-        return found.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
+        return checked.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
 
     def __repr__(self) -> str:
         with self._lock:
@@ -388,7 +390,7 @@ class Evaluator:
 
 
 class _Updates:
-    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again.
+    """Updates with the same columns and types, joined in their own memory, because the caller may refill its buffers.
 
     They are `as_given` if a frame with these columns and types needs no reading.
     """
@@ -415,12 +417,12 @@ def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
 
 
 def _copy(frame: pl.DataFrame) -> pl.DataFrame:
-    """A copy of the memory too, as two frames put together are."""
+    """Copy the memory too, by joining two frames."""
     return frame.vstack(frame.head(1)).rechunk().head(frame.height)
 
 
 def _name_update(error: RowError, numbers: pl.Series) -> RowError:
-    """The error, of rows of many updates (from 1), as one of the first update that has some."""
+    """Convert an error about rows of many updates (from 1) to one about the first update with such rows."""
     of_rows = numbers.gather([row - 1 for row in error.rows])
     first = of_rows[0]
     start = numbers.index_of(first)
@@ -429,10 +431,10 @@ def _name_update(error: RowError, numbers: pl.Series) -> RowError:
     return type(error)(error.table, problem, "row", rows, remedy)
 
 
-def _columns(found: pl.DataFrame) -> set[str]:
-    """The canonical columns there are; those of a box only if it is given."""
-    columns = {column.name for column in TABLES["detections"]} & set(found.columns)
-    return columns if found["x"].count() else columns - set(BOX)
+def _columns(detections: pl.DataFrame) -> set[str]:
+    """Return the canonical columns that exist; those of a box only if boxes are given."""
+    columns = {column.name for column in TABLES["detections"]} & set(detections.columns)
+    return columns if detections["x"].count() else columns - set(BOX)
 
 
 def _refuse_other_columns(columns: set[str], earlier: set[str]) -> None:

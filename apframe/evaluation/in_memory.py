@@ -1,4 +1,4 @@
-"""Data in memory as what an evaluation is of: what `evaluate` reads, the updates of an `Evaluator`, and stored sets."""
+"""Sources in memory: the data that `evaluate` reads, the updates of an `Evaluator`, and stored sets."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class InMemory:
     Parameters
     ----------
     read
-        gives the input, once, when it is first needed
+        a function that returns the input, called once, when it is first needed
     judged
-        gives the verdicts, where they are a part of others; by default the input is paired and matched
+        a function that returns the verdicts, if they are a part of others; by default the input is paired and matched
     """
 
     stored: Mapping[str, pl.LazyFrame] = {}
@@ -47,11 +47,11 @@ class InMemory:
 
     @classmethod
     def of(cls, inputs: Inputs) -> InMemory:
-        """The source of an input that has been read."""
+        """Return the source of an input that has been read."""
         return InMemory(lambda: inputs)
 
     def __reduce__(self) -> Any:
-        """For pickle and copies: the data itself, but neither files nor matches."""
+        """Return the state for pickle and copies: the data itself, but neither files nor matches."""
         return InMemory.of, (self.inputs,)
 
     @cached_property
@@ -94,7 +94,7 @@ class InMemory:
     @cached_property
     def outline(self) -> Verdicts:
         """See `Source`."""
-        from apframe.protocols.preparation import outline_of  # as below: with NumPy, for which reading does not wait
+        from apframe.protocols.preparation import outline_of  # as below: imports NumPy, for which reading does not wait
 
         categories = self.dataset.core("categories")
         return outline_of(categories, self.category_ids, self.image_ids, self.inputs.protocol)
@@ -136,7 +136,7 @@ class InMemory:
         return [function(np.arange(self.outline.lists.height), self._verdicts)]
 
     def table(self, name: str) -> LazyTable:
-        """See `Source`; queries that do not name the annotations leave attributes of theirs unread that still are."""
+        """See `Source`; queries that do not name the annotations do not read their remaining attributes."""
         from apframe.evaluation.links import LINKS
 
         if name in LINKS:
@@ -147,7 +147,7 @@ class InMemory:
         return LazyTable(lambda: getattr(of, name).lazy())
 
     def tables(self) -> Tables:
-        """See `Source`; attributes of the annotations are read when columns of these are looked at."""
+        """See `Source`; attributes of the annotations are read when these columns are accessed."""
         later = LazyTable(cache(lambda: self.inputs.table("annotations").lazy()))
         return {name: later if name == "annotations" else self.inputs.table(name) for name in (*GROUND_TRUTH, "detections")}
 
@@ -171,7 +171,7 @@ class InMemory:
         )
 
     def part(self, masks: Masks) -> InMemory:
-        """See `Source`; nothing is matched again for whole images and categories."""
+        """See `Source`; whole images and categories do not require new matching."""
         inputs = self.inputs.subset(masks)
         whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
         if not whole_rows or (self.outline.is_pooled and "categories" in masks):
@@ -189,7 +189,7 @@ class InMemory:
 
 
 class Stored(InMemory):
-    """A stored set: its tables are read when they are asked for, and matched again for what is not stored."""
+    """A stored set: its tables are read when they are needed, and matched again for tables that are not stored."""
 
     def __init__(self, read: Callable[[], Inputs], stored: Mapping[str, pl.LazyFrame]) -> None:
         super().__init__(read)
@@ -201,7 +201,7 @@ class Stored(InMemory):
 
 
 def with_places(verdicts: Verdicts) -> Verdicts:
-    """The verdicts of a part, or of rows with numbers of their own: `row` is the place among the rows that there are."""
+    """Renumber the rows of a part of verdicts: `row` becomes the position among the remaining rows."""
     import numpy as np
 
     tables = {}

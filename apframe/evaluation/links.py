@@ -1,4 +1,4 @@
-"""Pairs of detections and annotations: all that were compared, and those that were matched."""
+"""Tables of pairs of detections and annotations: all that were compared, and those that were matched."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def pairs(source: Source) -> pl.DataFrame:
-    """See `Evaluation.pairs`; nothing is matched."""
+    """Return the pairs, see `Evaluation.pairs`, without matching."""
     rows, outline = source.rows, source.outline
-    found = rows.pairs.drop_nulls("similarity")
+    compared = rows.pairs.drop_nulls("similarity")
     if rows.matcher.wants == "nearest":
-        found = found.filter(pl.col("similarity") >= outline.thresholds[0])
-    found = found.filter((rows.detections["place"] <= outline.limits[-1]).gather(found["detection"]))
-    return pl.DataFrame([*_ids(source, rows, found), found["similarity"]]).sort("detection_id", "annotation_id")
+        compared = compared.filter(pl.col("similarity") >= outline.thresholds[0])
+    compared = compared.filter((rows.detections["place"] <= outline.limits[-1]).gather(compared["detection"]))
+    return pl.DataFrame([*_ids(source, rows, compared), compared["similarity"]]).sort("detection_id", "annotation_id")
 
 
 def assignments(source: Source) -> pl.DataFrame:
-    """See `Evaluation.assignments`."""
+    """Return the matched pairs, see `Evaluation.assignments`."""
     verdicts = source.verdicts()
     hits, n = verdicts.hits_at(-1), len(verdicts.ranges)
     held = hits["ranges"].to_numpy()
@@ -43,11 +43,11 @@ def assignments(source: Source) -> pl.DataFrame:
 
 
 LINKS: dict[str, Callable[[Source], pl.DataFrame]] = {"pairs": pairs, "assignments": assignments}
-"""The function that computes each table of links."""
+"""The functions that compute the tables of pairs, by name."""
 
 
 def _ids(source: Source, of: MatchInput | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
-    """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
+    """Return detection_id and annotation_id of pairs, which are positions of the rows or of the verdicts."""
     return [
         source.inputs.detections["detection_id"].gather(of.detections["row"].gather(links["detection"])),
         source.inputs.annotations["annotation_id"].gather(of.annotations["row"].gather(links["annotation"])),

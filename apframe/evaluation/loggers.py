@@ -15,12 +15,12 @@ from apframe.protocols.lookups import threshold_words
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
-_N_THRESHOLDS = 127  # the most that writers take
+_N_THRESHOLDS = 127  # the most that writers accept
 _N_POINTS = 1000  # of a chart
 
 
 def category_values(self: Evaluation) -> dict[str, float]:
-    """The first number of the summary for each category, as `to_dict(per_category=True)` names it.
+    """Return the first number of the summary for each category, with the names of `to_dict(per_category=True)`.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def category_values(self: Evaluation) -> dict[str, float]:
 
 
 def wandb_charts(self: Evaluation) -> dict[str, Any]:
-    """The table and the chart of `to_wandb` by their names; none where wandb cannot be imported."""
+    """Return the table and the chart of `to_wandb` by their names; empty if wandb cannot be imported."""
     try:
         wandb = import_module("wandb")
     except ImportError:
@@ -69,7 +69,7 @@ def add_to_tensorboard(self: Evaluation, writer: Any, step: int | None, prefix: 
     score = pl.col("score_threshold")
     lowest, highest = curves["precision_recall"].select(score.min(), high=score.max()).row(0)
     if lowest is not None and not 0 <= lowest <= highest <= 1:
-        problem = "no precision-recall curve is written: TensorBoard's are over scores from 0 to 1"
+        problem = "no precision-recall curve is written: TensorBoard's require scores from 0 to 1"
         warn(f"{problem}, but these are {lowest:g} to {highest:g}", NotComputedWarning)
         return
     for name, table in curves.items():
@@ -79,21 +79,21 @@ def add_to_tensorboard(self: Evaluation, writer: Any, step: int | None, prefix: 
 
 
 def counts_at_thresholds(table: pl.DataFrame) -> pl.DataFrame:
-    """Counts and rates of the detections from each of 127 scores upwards: 0, 1/126, ... 1.
+    """Count the detections from each of 127 scores upwards: 0, 1/126, ... 1; with the rates.
 
     Parameters
     ----------
     table
-        of one list, with the columns that are used from `thresholds`: score_threshold, tp, fp, fn, precision, recall; at least
-        one row
+        a table of one list, with these columns of `thresholds`: score_threshold, tp, fp, fn, precision, recall; at least one
+        row
 
     Returns
     -------
-    tp, fp, tn (0), fn, precision (that of the highest scores where no detection has such a score) and recall, in the order of
+    tp, fp, tn (0), fn, precision (beyond the highest score, the precision of the highest scores) and recall, in the order of
     `add_pr_curve_raw`
 
-    >>> found = {"score_threshold": [0.75, 0.25], "tp": [1, 1], "fp": [0, 1], "fn": [1, 1]}
-    >>> table = pl.DataFrame(found | {"precision": [1.0, 0.5], "recall": [0.5, 0.5]})
+    >>> counts = {"score_threshold": [0.75, 0.25], "tp": [1, 1], "fp": [0, 1], "fn": [1, 1]}
+    >>> table = pl.DataFrame(counts | {"precision": [1.0, 0.5], "recall": [0.5, 0.5]})
     >>> counts_at_thresholds(table).gather([0, 63, 126]).rows()
     [(1, 1, 0, 1, 0.5, 0.5), (1, 0, 0, 1, 1.0, 0.5), (0, 0, 0, 2, 1.0, 0.0)]
     """
@@ -109,19 +109,19 @@ def counts_at_thresholds(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sweep(self: Evaluation, *, per_category: bool) -> pl.DataFrame:
-    """The thresholds table without lists that have no annotations; no rows where detections are not ranked by a score."""
+    """Return the thresholds table without lists that have no annotations; empty if detections are not ranked by a score."""
     if not self.protocol.has_precision:
         return pl.DataFrame(schema={"score_threshold": pl.Float64})
     return self.thresholds(per_category=per_category).filter(pl.col("recall").is_not_null(), pl.col("precision").is_not_null())
 
 
 def _first(self: Evaluation) -> Headline:
-    """The headline of which each category has a number of its own."""
+    """Return the headline for which each category has its own number."""
     protocol = self.protocol
     return next(line for line in (main_headline(protocol), *headlines(protocol)) if not line.is_of_others)
 
 
 def _of_categories(self: Evaluation, first: Headline) -> pl.DataFrame:
-    """label and value of the categories that have the number."""
+    """Return label and value of the categories for which the number is defined."""
     values = pl.Series(numbers_of_categories(self)[first.metric], dtype=pl.Float64).fill_nan(None)
     return labelled_categories(self).select("label", value=values).drop_nulls("value")

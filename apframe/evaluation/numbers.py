@@ -1,4 +1,4 @@
-"""The headline numbers of an evaluation by their names, as training code logs them."""
+"""The headline numbers of an evaluation by name, for the loggers of training code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def number(self: Evaluation, metric: str) -> float | None:
-    """A headline number by its name, in any case, as `ev["AP50"]`; None where nothing could be evaluated.
+    """Return a headline number by its name (case-insensitive), as in `ev["AP50"]`; None if nothing could be evaluated.
 
     Raises
     ------
@@ -22,20 +22,20 @@ def number(self: Evaluation, metric: str) -> float | None:
 
 
 def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -> dict[str, float]:
-    """The headline numbers as a dict of floats, for loggers; those that could not be evaluated are left out.
+    """Return the headline numbers as a dict of floats, for loggers, without those that could not be evaluated.
 
     Parameters
     ----------
     prefix
-        put in front of every name, such as "val/"
+        the beginning of every name, such as "val/"
     per_category
-        also the first number of the summary for each category, as "AP/person": by `name`, or by id where there is no name or
-        several categories have it
+        whether to add the first number of the summary for each category, as "AP/person": by `name`, or by id if there is no
+        name or several categories have the same
 
     Raises
     ------
     ParameterError
-        per_category, where the protocol pools the categories
+        per_category is set, but the protocol pools the categories
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> from apframe.tables.dataset import Dataset
@@ -55,19 +55,19 @@ def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -
 
 
 def to_wandb(self: Evaluation, prefix: str = "") -> dict[str, Any]:
-    """The headline numbers, a table of categories and a precision-recall curve, as `run.log` of Weights & Biases takes them.
+    """Return the headline numbers, a table of categories and a precision-recall curve for `run.log` of Weights & Biases.
 
     Parameters
     ----------
     prefix
-        put in front of every name, such as "val/"
+        the beginning of every name, such as "val/"
 
     Returns
     -------
-    The numbers of `to_dict`. Where wandb can be imported, also "categories", a `wandb.Table` with the first number of the
-    summary for each category, and "precision_recall", a line chart of all categories together at the lowest threshold, of at
-    most 1,000 points. There is no table where the protocol pools the categories, and no chart where it does not rank
-    detections by a score or nothing was annotated or found.
+    The numbers of `to_dict`. If wandb can be imported, also "categories", a `wandb.Table` with the first number of the summary
+    for each category, and "precision_recall", a line chart of all categories together at the lowest threshold, with at most
+    1,000 points. There is no table if the protocol pools the categories, and no chart if it does not rank detections by score,
+    or without annotations or detections.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> from apframe.tables.dataset import Dataset
@@ -89,28 +89,28 @@ def write_tensorboard(
     Parameters
     ----------
     writer
-        of torch.utils.tensorboard or tensorboardX; in Lightning, `trainer.logger.experiment`
+        a writer of torch.utils.tensorboard or tensorboardX; in Lightning, `trainer.logger.experiment`
     step
         the epoch or step
     prefix
-        put in front of every name, such as "val/"
+        the beginning of every name, such as "val/"
     per_category
-        also the numbers of `to_dict(per_category=True)` and a curve of each category
+        whether to add the numbers of `to_dict(per_category=True)` and a curve of each category
 
-    The scalars are those of `to_dict`. The curve "precision_recall" is of all categories together, and of one category
-    "precision_recall/person", at the lowest threshold: counts of the detections from each of 127 scores upwards, as TensorBoard
-    needs them, so that scores must lie between 0 and 1. There are no true negatives, which are 0. Where no detection has so
-    high a score, precision is that of the highest scores. Curves need annotations and detections.
+    The scalars are those of `to_dict`. The curve "precision_recall" is for all categories together, and
+    "precision_recall/person" for one category, at the lowest threshold: counts of the detections from each of 127 scores
+    upwards, as TensorBoard requires, so scores must be between 0 and 1. True negatives do not exist, and are 0. Beyond the
+    highest score, precision is that of the highest scores. Curves require annotations and detections.
 
     Raises
     ------
     ParameterError
-        `writer` is no SummaryWriter, or per_category where the protocol pools the categories
+        `writer` is not a SummaryWriter, or per_category is set, but the protocol pools the categories
 
     Warns
     -----
     NotComputedWarning
-        scores are outside of 0 to 1; the curves are left out
+        scores are outside of 0 to 1; the curves are not written
 
     >>> from types import SimpleNamespace
     >>> from apframe.evaluation.evaluate import evaluate

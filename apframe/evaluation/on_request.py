@@ -35,22 +35,22 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
 }
 """The function that computes each table. `apframe.tables.result_tables.RESULTS` lists its columns.
 
-To add a table, add a line here and one to `RESULTS`. If an evaluation has nothing to put into the table, such as one with
-pooled categories, the table is empty; it must not fail.
+To add a table, add a line here and one to `RESULTS`. If a table has no rows for an evaluation, as with pooled categories, it
+must be empty instead of failing.
 """
 OF_SCORES = (
     "curves", "thresholds", "lrp", "miss_rates", "froc", "calibration", "reliability", "errors", "error_impact", "label_errors",
 )  # fmt: skip
-"""The tables that are empty where a protocol does not rank detections by a score, with those of every threshold."""
+"""The tables that are empty if a protocol does not rank detections by score, including those of every threshold."""
 
 
 def chosen_tables(tables: Any) -> list[str]:
-    """The names that `tables=` was given, each once, in the order of `ON_REQUEST`.
+    """Return the names from the argument `tables`, each once, in the order of `ON_REQUEST`.
 
     Raises
     ------
     ParameterError
-        one of them is no table that is computed on request
+        a name is not a table that is computed on request
 
     >>> chosen_tables([])
     []

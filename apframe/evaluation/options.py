@@ -1,4 +1,4 @@
-"""The options of an evaluation: written down once, for everything that takes those of `evaluate`."""
+"""The options of an evaluation, declared once for all functions that accept those of `evaluate`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apframe.wording import spelled
 
 
 class Options(ReadingOptions, total=False):
-    """The keywords of `evaluate`, which says what they are."""
+    """The keyword arguments of `evaluate`, which describes them."""
 
     iou_type: str | None
     iou_thresholds: Sequence[float] | Mapping[str, float] | None
@@ -50,15 +50,15 @@ class Choice:
     categories
         the requested ones; None for all
     unknown_images
-        what to do with detections on images that the ground truth lacks: "error" or "drop"
+        the treatment of detections on images that the ground truth lacks: "error" or "drop"
     invalid
-        what to do with rows that cannot be evaluated: "error", "drop" or "keep"
+        the treatment of rows that cannot be evaluated: "error", "drop" or "keep"
     image_attributes
-        further columns of the images; None: none
+        further columns of the images; None for no columns
     reading
-        how the data are read
+        the options for reading the data
     name
-        that of the evaluation
+        the name of the evaluation
     """
 
     protocol: Protocol
@@ -71,22 +71,22 @@ class Choice:
 
     @property
     def drop_unknown_images(self) -> bool:
-        """Whether to drop detections on images that the ground truth lacks, as requested or as the protocol requires."""
+        """True if detections on images that the ground truth lacks are dropped, as requested or as the protocol requires."""
         return self.unknown_images == "drop" or self.protocol.rule(KnownImagesOnly) is not None
 
     @property
     def malformed(self) -> Malformed:
-        """What becomes of rows whose shape cannot be right."""
+        """The treatment of malformed rows."""
         rule = self.protocol.malformed
         return Malformed(rule.keepable if self.invalid == "keep" else (), rule.keepable, rule.words)
 
     def with_attributes(self, dataset: Dataset) -> Dataset:
-        """The ground truth with the further columns of its images."""
+        """Return the ground truth with the further columns of its images."""
         return dataset if self.image_attributes is None else dataset.with_images(self.image_attributes)
 
 
 def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
-    """Combine a protocol and options into one choice; wrong options are a `ParameterError`.
+    """Combine a protocol and options into one choice; invalid options raise a `ParameterError`.
 
     >>> choose("coco", iou_type="segm", max_detections=[10]).protocol.max_detections
     (10,)
@@ -99,7 +99,7 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     invalid = one_of("invalid", others.pop("invalid", "error"), ("error", "drop", "keep"))
     image_attributes, name = others.pop("image_attributes", None), others.pop("name", None)
     if name is not None:
-        from apframe.store.parquet import labels  # where names are kept
+        from apframe.store.parquet import labels  # validates names
 
         labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)

@@ -1,4 +1,4 @@
-"""One evaluation on its way from verdicts to numbers; each step is taken when it is needed, once."""
+"""The steps of one evaluation from verdicts to numbers; each step is computed once, when it is needed."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Pipeline:
 
     @property
     def inputs(self) -> Inputs:
-        """The source of an evaluation whose tables are in memory."""
+        """The input of an evaluation whose tables are in memory."""
         return self.source.inputs
 
     @property
     def rows(self) -> MatchInput:
-        """What is matched."""
+        """The rows to match."""
         return self.source.rows
 
     @cached_property
     def verdicts(self) -> Verdicts:
-        """What matching decided."""
+        """The verdicts of matching."""
         return self.source.verdicts()
 
     @property
@@ -60,11 +60,11 @@ class Pipeline:
         return self.source.outline
 
     def last(self, function: Callable[..., Made], *options: Any) -> Made:
-        """The result of a function that takes these steps and some options; its latest result is kept."""
+        """Call a function with this pipeline and options, and keep its latest result."""
         if function not in self._last or self._last[function][0] != options:
             self._last[function] = options, function(self, *options)
-        made: Made = self._last[function][1]
-        return made
+        result: Made = self._last[function][1]
+        return result
 
     @cached_property
     def cells(self) -> Cells:
@@ -72,12 +72,13 @@ class Pipeline:
         return Cells.of(self.verdicts)
 
     def cells_of(self, begin: int, end: int) -> Cells:
-        """The cells of the lists number begin .. end - 1."""
+        """Return the cells of the lists with numbers begin .. end - 1."""
         return self.cells if end - begin == self.outline.lists.height else Cells.of(self.source.verdicts((begin, end)))
 
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
-        """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
-        and categories.
+        """Return the headline numbers and the support of every slice by name.
+
+        They are arrays over the groups of images, detections, objects and categories.
         """
         from apframe.evaluation.slices.measure import finish, measure, shape_of, sum_lists
         from apframe.evaluation.slices.slices import parts_of_objects
@@ -86,18 +87,18 @@ class Pipeline:
             return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
         if 0 in shape_of(slicing):
             return finish({}, self.protocol, slicing)
-        found = []  # of each group of objects: arrays over groups of images, this one, and groups of categories
-        with collecting() as said:
+        sums_of_groups = []  # for each group of objects: arrays over groups of images, this one, and groups of categories
+        with collecting() as warnings:
             for masks, one in parts_of_objects(slicing, self.source.heights):
                 source = self.source.part(masks) if masks else self.source
                 sums = source.map(partial(sum_lists, protocol=self.protocol, slicing=one))
-                found.append({name: np.sum([each[name] for each in sums], axis=0) for name in sums[0]})
-        warn_again(dict.fromkeys(said))
-        joined = {name: np.concatenate([each[name] for each in found], axis=1) for name in found[0]}
+                sums_of_groups.append({name: np.sum([each[name] for each in sums], axis=0) for name in sums[0]})
+        warn_again(dict.fromkeys(warnings))
+        joined = {name: np.concatenate([each[name] for each in sums_of_groups], axis=1) for name in sums_of_groups[0]}
         return finish(joined, self.protocol, slicing)
 
     def _of_lists(self, function: Callable[[Cells], dict[str, np.ndarray]], axes: Mapping[str, int]) -> dict[str, np.ndarray]:
-        """The arrays that a function makes of the cells of all lists, put together where these are read block by block."""
+        """Call a function with the cells of all lists, and join its arrays if the lists are read block by block."""
         if not self.source.reads_again:
             return function(self.cells)
         parts = self.source.map(lambda _, verdicts: function(Cells.of(verdicts)))
@@ -108,23 +109,23 @@ class Pipeline:
         return self._of_lists(partial(compute_columns, protocol=self.protocol, headlines_only=headlines_only), {})
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
-        """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
+        """See `Evaluation.metrics`; with `headlines_only`, `ap` is null at smaller max_detections."""
         return tabulate_columns(self.columns(headlines_only=headlines_only), self.outline, self.protocol)
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
-        """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
+        """See `Evaluation.arrays`; with `headlines_only`, `precision` is -1 at smaller max_detections."""
         refuse_scores(self.protocol, "arrays of precision")
-        axes = {"precision": 2, "recall": 1, "scores": 2}  # of the lists
+        axes = {"precision": 2, "recall": 1, "scores": 2}  # the axes of the lists
         return self._of_lists(partial(arrays_of, protocol=self.protocol, headlines_only=headlines_only), axes)
 
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
-        """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
+        """Return the matches table as a plan, for all thresholds and area ranges unless their numbers are given."""
         from apframe.matching.matches_table import expand_matches
 
         return expand_matches(self.verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
 
     def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
-        """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
+        """Return the curves table as a plan, with arguments as in `matches`; pooled categories have one curve."""
         from apframe.evaluation.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
@@ -135,10 +136,10 @@ class Pipeline:
     def thresholds(
         self, threshold: int | None = None, area: int | None = None, *, beta: float = 1, pooled: bool = False
     ) -> pl.LazyFrame:
-        """The thresholds table of one threshold and area range, by number; of all as a plan that is filtered by these first.
+        """Return the thresholds table for the numbers of a threshold and an area range; otherwise a plan to filter by these.
 
-        Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
-        the counts of all categories together.
+        Columns: category_id (null for all categories together), area_range, iou_threshold, and those of `sweep_thresholds`.
+        `pooled` counts all categories together.
         """
         from apframe.matching.matches_table import every
 
@@ -152,7 +153,7 @@ class Pipeline:
         def compute_rows(cells: pl.Series) -> pl.Series:
             tables = compute(cells.struct.unnest().rows())
             rows = [table.drop(at).to_struct() for table in tables]
-            # a dtype is given only where there is nothing to read it from: with one, every value is converted on its own
+            # a dtype is only given if it cannot be inferred: with a dtype, every value is converted separately
             return pl.Series(rows) if rows else pl.Series(dtype=pl.List(pl.Struct(shown)))
 
         rows = pl.struct("first", "slice").map_batches(
@@ -164,7 +165,7 @@ class Pipeline:
         return plan.select(fields.pop("category_id"), *reversed(at), *fields.values())
 
     def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
-        """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
+        """Compute the thresholds tables of cells, which are pairs of numbers: of a threshold and of an area range."""
         from apframe.evaluation.thresholds.sweep import changes_of_verdicts, sweep_thresholds
         from apframe.matching.cutoff_hits import hits_by_score
         from apframe.metrics.count_changes import changes_of_hits
@@ -180,14 +181,14 @@ class Pipeline:
             )  # numbers among all thresholds
             hits = columns_of(by_score)
         names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
-        most, tables = self.protocol.similarity.bounds[1], []
+        max_similarity, tables = self.protocol.similarity.bounds[1], []
         for t, k in cells:
             changes = (
-                changes_of_verdicts(verdicts, t, k, most)
+                changes_of_verdicts(verdicts, t, k, max_similarity)
                 if hits is None
-                else changes_of_hits(self.cells, hits, t, k, most, self.rows.score_cutoffs)
+                else changes_of_hits(self.cells, hits, t, k, max_similarity, self.rows.score_cutoffs)
             )
-            reach = most - thresholds_of(self.source, self.protocol, verdicts.thresholds[t]).round(10)
+            reach = max_similarity - thresholds_of(self.source, self.protocol, verdicts.thresholds[t]).round(10)
             if pooled:
                 changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
             table = sweep_thresholds(changes, reach, verdicts.images.height, beta)
@@ -198,9 +199,9 @@ class Pipeline:
         return tables
 
     def positives(self, threshold: int, area: int, *, pooled: bool = False) -> pl.DataFrame:
-        """How many annotations of each category count: category_id, area_range, iou_threshold, n_annotations.
+        """Count the annotations of each category that count: category_id, area_range, iou_threshold, n_annotations.
 
-        There is a row for each category, also for those without detections. `pooled`: one row, of all categories.
+        There is a row for each category, including those without detections. `pooled` gives one row, for all categories.
         """
         verdicts = self.verdicts
         counts = verdicts.lists.select("category_id", n_annotations=pl.Series(verdicts.positives[:, area], dtype=pl.Int64))
@@ -212,7 +213,7 @@ class Pipeline:
         return counts.select("category_id", areas.gather([area] * n), names.gather([threshold] * n), "n_annotations")
 
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
-        """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
+        """Return the table of images as a plan, for detections from a score upwards; other arguments as in `matches`."""
         from apframe.evaluation.diagnose.per_image import count_per_image
         from apframe.matching.matches_table import every, expand_matches
 
@@ -222,7 +223,7 @@ class Pipeline:
         return count_per_image(matches, grid.join(verdicts.images.lazy(), how="cross"))
 
     def at_score(self, min_score: float | pl.Series) -> Verdicts:
-        """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
+        """Return the verdicts of detections with at least this score, or one score for each list, at the largest limit."""
         refuse_scores(self.protocol, "score thresholds")
         detections = self.verdicts.detections
         cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score

@@ -1,4 +1,4 @@
-"""The tables in which a benchmark's numbers are reported, of an evaluation: pivots of its headline numbers."""
+"""The tables in which a benchmark's numbers are reported: pivots of an evaluation's headline numbers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.protocols.protocol import Protocol
 
-_OF_WHAT_IS_COMPARED = ("NothingMatchesWarning", "LowPrecisionWarning")  # others were given for the evaluation itself
+_OF_WHAT_IS_COMPARED = ("NothingMatchesWarning", "LowPrecisionWarning")  # other warnings were given for the evaluation itself
 
 
 def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
-    """The tables of the protocol as aligned lines within `width`, and what else there is to say below them.
+    """Return the tables of the protocol as aligned lines within `width`, with notes below them.
 
-    There is a line for each headline number instead if the evaluation lacks a number of a table, has other IoU thresholds than
-    those that its titles name, or would have to read its objects again.
+    There is a line for each headline number instead if the evaluation lacks a number of a table, has different IoU thresholds
+    than the table's titles, or would have to read its objects again.
     """
     tables, notes = kit_tables(self)
     if not tables:
@@ -47,7 +47,9 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
 
 
 def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> tuple[str, list[str]]:
-    """The tables of `kit_lines`, or the summary, in Markdown or LaTeX, and the lines below; `digits` win over a table's own."""
+    """Return the tables of `kit_lines`, or the summary, in Markdown or LaTeX, and the notes.
+
+    `digits` override those of a table."""
     tables, notes = kit_tables(self)
     below = closing_lines(self.protocol, notes)
     if not tables:
@@ -56,33 +58,33 @@ def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], dig
 
 
 def kit_html(self: Evaluation) -> str:
-    """The tables of `kit_lines` as HTML, below a line that says what is evaluated; the headline numbers if there are none."""
+    """Return the tables of `kit_lines` as HTML, below a description of the evaluation; the headline numbers without tables."""
     tables, notes = kit_tables(self)
     shown = [html_table(*cells(frame, table.digits)) for table, frame in tables]
     return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, notes, shown)
 
 
 def kit_tables(self: Evaluation) -> tuple[list[tuple[KitTable, pl.DataFrame]], list[str]]:
-    """The tables of the protocol that have rows, as frames, and all notes; no tables where `kit_lines` has lines instead."""
+    """Return the tables of the protocol that have rows, as frames, and all notes; no tables if `kit_lines` prints lines."""
     tables = self.protocol.tables
     if self._source.reads_again and any(table.frame is not None for table in tables):
         return [], [*self.notes]
     if reasons := [why for table in tables if (why := _unfit(self.protocol, table))]:
         return [], [f"no table: {reasons[0]}", *self.notes]
-    made, notes = list[tuple[KitTable, pl.DataFrame]](), list[str]()
+    frames, notes = list[tuple[KitTable, pl.DataFrame]](), list[str]()
     for table in tables:
         frame, own = kit_frame(self, table)
-        made += [(table, frame)] if frame.height else []  # pooled categories have no rows
+        frames += [(table, frame)] if frame.height else []  # pooled categories have no rows
         notes += own
-    return made, [*dict.fromkeys([*notes, *self.notes])]
+    return frames, [*dict.fromkeys([*notes, *self.notes])]
 
 
 def _unfit(protocol: Protocol, table: KitTable) -> str:
-    """Why a table cannot stand for the numbers of a protocol; empty if it can."""
-    known = [line.metric for line in headlines(protocol, with_parts=True)]
+    """Explain why a table does not fit a protocol; empty if it fits."""
+    metrics = [line.metric for line in headlines(protocol, with_parts=True)]
     endings = [row.ending if isinstance(row, KitRow) else "" for row in table.rows]
     own = [column.metric + ending for column in table.columns if not column.iou_type for ending in endings]
-    if lacking := [name for name in dict.fromkeys([*table.needs, *own]) if name not in known]:
+    if lacking := [name for name in dict.fromkeys([*table.needs, *own]) if name not in metrics]:
         return f"{', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not among the headline numbers"
     if table.iou_thresholds and (protocol.category_thresholds or protocol.iou_thresholds != table.iou_thresholds):
         return "its titles stand for other IoU thresholds"
@@ -90,10 +92,10 @@ def _unfit(protocol: Protocol, table: KitTable) -> str:
 
 
 def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str]]:
-    """A table as a frame, a row for each of its rows, null where nothing was evaluated; and notes on its columns.
+    """Return a table as a frame, with its rows, null if nothing was evaluated; and notes on its columns.
 
-    The labels come first. A column of another variant is left out, with a note, if the variant cannot be evaluated. There are
-    notes, too, if nothing that the variant compares is alike, or if its AP is near 0.
+    The labels come first. A column of another variant is omitted, with a note, if the variant cannot be evaluated. There are
+    also notes if no objects match in the variant, or if its AP is near 0.
     """
     if table.frame is not None:
         return table.frame(self), []
@@ -116,9 +118,11 @@ def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str
     numbers = {}
     for title, metric, iou_type in table.columns:
         if iou_type in values:
-            whole, of_each = values[iou_type]
-            found = [whole.get(metric + ending) if k is None else _at(of_each.get(metric), k) for _, ending, k in rows]
-            numbers[title] = pl.Series(found, dtype=pl.Float64).fill_nan(None) * table.factor
+            of_all, of_each = values[iou_type]
+            values_of_rows = [
+                of_all.get(metric + ending) if k is None else _at(of_each.get(metric), k) for _, ending, k in rows
+            ]
+            numbers[title] = pl.Series(values_of_rows, dtype=pl.Float64).fill_nan(None) * table.factor
     return pl.DataFrame({**labels, **numbers}), [*(f"no {', '.join(titles)}: {why}" for why, titles in lacking.items()), *notes]
 
 
@@ -127,17 +131,17 @@ def _at(values: np.ndarray | None, number: int) -> float | None:
 
 
 def variant(self: Evaluation, iou_type: str) -> Evaluation:
-    """The evaluation of the same data by another variant of the protocol, with its summary; it is kept.
+    """Evaluate the same data by another variant of the protocol, with its summary; the evaluation is stored.
 
-    Its notes say if nothing that the variant compares is alike, or if its AP is near 0; it gives no warnings.
+    Its notes mention if no objects match, or if its AP is near 0; it gives no warnings.
 
     Raises
     ------
     ParameterError
         the protocol has no such variant
     InputError
-        no object has what the variant compares, or some rows are invalid; or the data before any rule are not known: they were
-        read from a stored set or in parts, or they are a part of the objects
+        no object has the shape that the variant compares, or some rows are invalid; or the original data are unknown, because
+        they were read from a stored set or in parts, or are a part of the objects
     """
     if iou_type in self._variants:
         return self._variants[iou_type]
@@ -145,7 +149,7 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
     if again is None:
         raise ColumnError(f"evaluate it with {spelled('iou_type', iou_type)}")
     rules = self.protocol.variant(iou_type)
-    with collecting() as said:
+    with collecting() as warnings:
         inputs = again(rules)
         for name, frame in (("detections", inputs.detections), ("annotations", inputs.annotations)):
             lacking = [each for each in rules.similarity.needs if each not in frame or frame[each].null_count() == frame.height]
@@ -154,33 +158,35 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
         evaluation = self._of(InMemory.of(inputs), rules)
         evaluation._may_warn = not self.conditions
         _ = evaluation.summary
-    evaluation.notes = tuple(f"{iou_type}: {text}" for kind, text in said if kind in _OF_WHAT_IS_COMPARED)
+    evaluation.notes = tuple(f"{iou_type}: {text}" for kind, text in warnings if kind in _OF_WHAT_IS_COMPARED)
     self._variants[iou_type] = evaluation
     return evaluation
 
 
 def _rows(self: Evaluation, row: KitRow | EachCategory) -> list[tuple[Sequence[str], str, int | None]]:
-    """The labels of a row, the ending of its metrics, and the number of its category; of each category, many of these."""
+    """Return the labels, metrics' ending and category number of a row; for each category, this makes many rows."""
     if isinstance(row, KitRow):
         return [(row.labels, row.ending, None)]
     return [((label,), "", k) for k, label in enumerate(labelled_categories(self)["label"])]
 
 
 def labelled_categories(self: Evaluation) -> pl.DataFrame:
-    """category_id and label of each category that has numbers of its own, by their ids; none if they are pooled.
+    """Return category_id and label of each category with its own numbers, sorted by id; empty if they are pooled.
 
-    The label is the name. A category without a name, or with a name that others have too, is labelled by its id.
+    The label is the name. A category without a name, or with the same name as another one, is labelled by its id.
     """
     categories = self.dataset.categories.sort("category_id")
     names, ids = categories["name"], categories["category_id"].cast(pl.String)
     label = pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids)
-    known = categories.select("category_id", label=label).filter(is_known(categories["category_id"], self._source.category_ids))
-    return known.clear() if self._pipeline.outline.is_pooled else known
+    evaluated = categories.select("category_id", label=label).filter(
+        is_known(categories["category_id"], self._source.category_ids)
+    )
+    return evaluated.clear() if self._pipeline.outline.is_pooled else evaluated
 
 
 def numbers_of_categories(self: Evaluation) -> dict[str, np.ndarray]:
-    """The headline numbers of each category by name, in the order of their ids."""
+    """Return the headline numbers of each category by name, in the order of their ids."""
     each = np.eye(labelled_categories(self).height, dtype=bool)
     lines = {line.of_whole for line in headlines(self.protocol)}
-    found = means_of_table(self._headline_metrics, self.protocol, {str(k): flags for k, flags in enumerate(each)})
-    return {name: values[1:] for name, values in found.items() if name in lines}
+    numbers = means_of_table(self._headline_metrics, self.protocol, {str(k): flags for k, flags in enumerate(each)})
+    return {name: values[1:] for name, values in numbers.items() if name in lines}

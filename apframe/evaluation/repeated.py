@@ -1,4 +1,4 @@
-"""Images that come in several updates of an `Evaluator`, of which one is kept."""
+"""Images that come in several updates of an `Evaluator`, of which one result is kept."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from apframe.columns import exact
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import TABLES
 
-UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
+UPDATE = "update_of_evaluator"  # a column: the number of the update that contained a row
 
 
 def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]:
-    """Of each image the rows of one update, and the ids of the images whose updates differ, sorted.
+    """Keep the rows of one update for each image, and return the sorted ids of the images whose updates differ.
 
     Parameters
     ----------
     detections
-        canonical, and a column that numbers the updates.
+        a canonical table, with a column that numbers the updates.
 
     >>> twice = pl.DataFrame({"image_id": [7, 7, 7, 8, 8], "score": [.5, .5, .6, .9, .9], UPDATE: [0, 1, 1, 0, 1]})
     >>> rows, differ = keep_one_of_each(twice)
@@ -32,10 +32,10 @@ def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]
     begins = [(pl.col(name) != pl.col(name).shift()).fill_null(True) for name in ("image_id", UPDATE)]
     stretches = detections.lazy().select("image_id", UPDATE).filter(pl.any_horizontal(begins))  # far fewer than rows
     n_updates = stretches.group_by("image_id").agg(pl.col(UPDATE).n_unique())
-    several = n_updates.filter(pl.col(UPDATE) > 1).collect()["image_id"]
-    if several.is_empty():
+    repeated_ids = n_updates.filter(pl.col(UPDATE) > 1).collect()["image_id"]
+    if repeated_ids.is_empty():
         return detections, []
-    again = is_known(detections["image_id"], several)
+    again = is_known(detections["image_id"], repeated_ids)
     repeated = detections.filter(again)
     ids = selectors.by_name("detection_id", require_all=False)
     updates = (
@@ -52,12 +52,12 @@ def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]
 
 
 def _hash_contents(frame: pl.DataFrame) -> pl.Series:
-    """A number for what each row says, whatever columns other rows brought, and in whatever order."""
-    known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
+    """Hash the contents of each row, whatever columns other rows have, and in whatever order."""
+    standard = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
     attributes = [
         pl.when(exact(name).is_not_null()).then(exact(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
         for name in frame.columns
-        if name not in (*known, "detection_id", UPDATE)
+        if name not in (*standard, "detection_id", UPDATE)
     ]
     of_attributes = reduce(pl.Expr.xor, attributes, pl.repeat(0, pl.len(), dtype=pl.UInt64))
-    return frame.select(known=frame.select(known).hash_rows(), attributes=of_attributes).hash_rows()
+    return frame.select(known=frame.select(standard).hash_rows(), attributes=of_attributes).hash_rows()

@@ -1,4 +1,4 @@
-"""Evaluations that are read back from stored sets."""
+"""Evaluations that are read from stored sets."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 _RESULTS = (*LINKS, "metrics", "summary")
-_UNKNOWN = "they were stored by an earlier version"  # which does not say whether annotations were `altered`
+_UNKNOWN = "they were stored by an earlier version"  # earlier versions did not store if annotations were `altered`
 
 
 def read_evaluation(folder: str | Path) -> Evaluation:
-    """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
+    """Read an evaluation that `Evaluation.write_parquet` wrote; the original files are not needed.
 
-    Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
-    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
-    one is written to the folder, tables that were not read before are a FormatError.
+    Only the manifest is read immediately. Metrics, summary, pairs and assignments are read, not computed again; everything
+    else, including slices, is computed from the tables. Tables of two evaluations are never mixed: once another one is written
+    to the folder, tables that were not read before raise a FormatError.
 
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        not such a folder, another schema version, or incomplete
     """
     return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
 
 
 def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol:
-    """The protocol in a manifest; no other file is read."""
+    """Return the protocol in a manifest; no other file is read."""
     try:
         with spelling(as_keyword):  # a manifest has keys, not flags
             return Protocol.from_dict(manifest["protocol"])
-    except FormatError as error:  # which says what to do
+    except FormatError as error:  # the error has a remedy already
         raise FormatError(error.problem, error.remedy, path=folder) from None
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
 
 
 def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
-    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    """Return the evaluation in the folder that has this manifest; see `read_evaluation`."""
     set_id, protocol = manifest.get("set_id"), stored_protocol(folder, manifest)
     stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
     _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
@@ -85,7 +85,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
 
 
 def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
-    """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
+    """Raise an error if tables lack required columns; the contents of inputs are checked when they are read."""
     inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in INPUTS}
     refuse_changed(folder, tables, inputs)
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}

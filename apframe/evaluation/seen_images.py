@@ -1,4 +1,4 @@
-"""Which images the updates of an `Evaluator` were about, and a warning where some are missing."""
+"""The images that the updates of an `Evaluator` were about, with a warning if some are missing."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from apframe.tables.ids import different_id_types, is_known, unknown_ids
 from apframe.tables.parts import without_left_out
 from apframe.wording import counted, listed, spelled
 
-_FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
+_FEW, _LEAST = 0.25, 10  # a detector may detect nothing on a share of the annotated images, or on fewer images than this
 
 
 @dataclass
 class SeenImages:
-    """The images that updates were about, beside those of their detections.
+    """The images that updates named, in addition to those of their detections.
 
     Attributes
     ----------
     image_ids
-        those that updates named, also where nothing was detected
+        the images that updates named, including those without detections
     are_all_named
-        whether each update named its images; otherwise images without detections may have been updated too
+        whether each update named its images; otherwise other images without detections may have been updated
     is_merged
         whether updates of another process were merged
     """
@@ -41,18 +41,18 @@ class SeenImages:
     is_merged: bool = False
 
     def add(self, image_ids: Iterable[int | str] | None) -> None:
-        """Add an update; None: it did not name its images."""
+        """Add an update; None means that it did not name its images."""
         self.are_all_named &= image_ids is not None
         self.image_ids.update(image_ids or ())
 
     def merge(self, other: SeenImages | None) -> None:
-        """Add the updates of another process; None: they came as a table of detections."""
+        """Add the updates of another process; None means that they came as a table of detections."""
         self.add(other.image_ids if other is not None and other.are_all_named else None)
         self.image_ids |= set() if other is None else other.image_ids
         self.is_merged = True
 
     def among(self, images: pl.Series, detected: pl.Series) -> pl.Series:
-        """Flags of images that updates were about; `detected` are the images of the detections.
+        """True for images that updates were about; `detected` are the images of the detections.
 
         >>> SeenImages({7}).among(pl.Series([7, 8, 9]), pl.Series([9, 9])).to_list()
         [True, False, True]
@@ -61,7 +61,7 @@ class SeenImages:
         return is_known(images, detected.unique()) | is_known(images, pl.Series(named, dtype=images.dtype))
 
     def warn_of_left_out(self, images: pl.Series, seen: pl.Series) -> None:
-        """Warn, where those that were `seen` are evaluated alone, if there are none, or if others may have been updated too."""
+        """Warn, if only `seen` images are evaluated, that there are none, or that others may have been updated too."""
         if seen.all():
             return
         if not seen.any():
@@ -77,10 +77,10 @@ class SeenImages:
             )
 
     def warn_of_missing(self, images: pl.Series, seen: pl.Series, annotated: pl.Series) -> bool:
-        """Warn of images that no update was about, and say whether there was a warning.
+        """Warn of images that were in no update, and return True if there was a warning.
 
-        Where not all updates named their images, nothing may have been detected on the others. Then there is a warning if more
-        than a quarter of the images with annotations are missing, and 10 at least. One of several processes has a part of the
+        If not all updates named their images, the others may just have no detections. Then there is a warning only if more than
+        a quarter of the images with annotations are missing, and 10 at least. One of several processes has only a part of the
         images until it has merged those of the others.
 
         Parameters
@@ -101,7 +101,7 @@ class SeenImages:
         of_all = f"{len(missing):,} of {counted(len(images), 'image')} {'was' if len(missing) == 1 else 'were'}"
         warn(
             f"{of_all} in no update ({listed(missing.to_list())}), evaluated as without detections; update all of them, merge "
-            "those of other processes, name images where nothing was found with image_ids, or evaluate the others alone with "
+            "those of other processes, name images without detections with image_ids, or evaluate the others alone with "
             'compute(images="seen")',
             MissingResultsWarning,
         )
@@ -110,55 +110,55 @@ class SeenImages:
 
 @dataclass(frozen=True)
 class NamedImages:
-    """Finds the images of a data set that updates name.
+    """A lookup of the images of a data set that updates name.
 
     Attributes
     ----------
     dataset
-        their data set
+        the data set of the images
     joined
-        the tables that results are joined to by name
+        the tables to which results are joined by name
     drop_unknown
-        whether images that the data set does not have are dropped; otherwise they are an error
+        whether images that the data set lacks are dropped; otherwise they are an error
     """
 
     dataset: Dataset
     joined: Collection[str]
     drop_unknown: bool
 
-    def ids_of(self, found: Outputs | None, given: list[int | str] | None) -> list[int | str] | None:
-        """The ids of the images of an update: those of its outputs, or those that were given; None if it names none.
+    def ids_of(self, outputs: Outputs | None, named_ids: list[int | str] | None) -> list[int | str] | None:
+        """Return the ids of the images of an update: those of its outputs, or the named ones; None if it names none.
 
         Raises
         ------
         UnknownIdError, IdTypeError
-            the data set has no such images; `rows` are their places, from 1
+            the data set has no such images; `rows` are their positions, from 1
 
         >>> images = NamedImages(Dataset({"image_id": [7, 8]}, {}, {}), [], drop_unknown=False)
         >>> images.ids_of(None, [8])
         [8]
         """
-        images = None if found is None else found.images
+        images = None if outputs is None else outputs.images
         if images is None:
-            if given is None or ("images" not in self.joined and self._known.issuperset(given)):
-                return given
-            images = pl.DataFrame([column_of_ids(given)])
+            if named_ids is None or ("images" not in self.joined and self._known.issuperset(named_ids)):
+                return named_ids
+            images = pl.DataFrame([column_of_ids(named_ids)])
         if "images" in tables_named(images, self.dataset, self.joined):
-            if found is not None:  # images with detections are found with these
-                images = images.filter(~is_known(images["image_id"], found.table["image_id"]))
+            if outputs is not None:  # detections already name their images
+                images = images.filter(~is_known(images["image_id"], outputs.table["image_id"]))
                 if images.is_empty():
                     return []
-            are_outputs = "images" not in self.joined  # whose files have names
+            are_outputs = "images" not in self.joined  # their files have names
             images = with_ids_by_name(images, self.dataset, "images", of="image_ids", are_outputs=are_outputs)
         images = without_left_out(images, self.dataset.left_out)
-        ids, known = images["image_id"], self.dataset.core("images")["image_id"]
+        ids, existing_ids = images["image_id"], self.dataset.core("images")["image_id"]
         if not self._known.issuperset(ids):
-            if ids.dtype != known.dtype and len(known):
+            if ids.dtype != existing_ids.dtype and len(existing_ids):
                 remedy = f"give the ids of the images, or join them by name ({spelled('join_by_name', 'images')})"
-                raise different_id_types("", "image_ids", ids.dtype, "images.image_id", known.dtype, remedy)
+                raise different_id_types("", "image_ids", ids.dtype, "images.image_id", existing_ids.dtype, remedy)
             if not self.drop_unknown:
                 remedy = f"correct them, or drop them ({spelled('unknown_images', 'drop')})"
-                raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, known), remedy, known)
+                raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, existing_ids), remedy, existing_ids)
         return ids.to_list()
 
     @cached_property
@@ -168,7 +168,7 @@ class NamedImages:
 
 
 def is_one_of_many() -> bool:
-    """Whether this is one of several processes that PyTorch, or a launcher such as torchrun, has started."""
+    """Return True if this is one of several processes started by PyTorch, or by a launcher such as torchrun."""
     distributed = sys.modules.get("torch.distributed")
     if getattr(distributed, "is_initialized", bool)():
         return int(getattr(distributed, "get_world_size", int)()) > 1

@@ -1,4 +1,4 @@
-"""The same work for several evaluations at once, each in a thread."""
+"""Parallel work for several evaluations, each in a thread."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Made = TypeVar("Made")
 
 
 def of_each(compute: Callable[[Evaluation], Made], evaluations: Sequence[Evaluation]) -> list[Made]:
-    """Return what is computed for each evaluation, in their order; warnings come in that order too.
+    """Compute a value for each evaluation and return them in order; warnings come in that order too.
 
-    An evaluation that is there twice is computed once.
+    A repeated evaluation is computed once.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -31,20 +31,20 @@ def of_each(compute: Callable[[Evaluation], Made], evaluations: Sequence[Evaluat
     """
 
     def with_warnings(evaluation: Evaluation) -> tuple[Made, list[tuple[str, str]]]:
-        with collecting() as found:
-            made = compute(evaluation)
-        return made, found
+        with collecting() as warnings:
+            result = compute(evaluation)
+        return result, warnings
 
     distinct = {id(each): each for each in evaluations}
     with pool() as threads:
-        made = dict(zip(distinct, threads.map(with_warnings, distinct.values()), strict=True))
-    for _, found in made.values():
-        warn_again(found)
-    return [made[id(each)][0] for each in evaluations]
+        results = dict(zip(distinct, threads.map(with_warnings, distinct.values()), strict=True))
+    for _, warnings in results.values():
+        warn_again(warnings)
+    return [results[id(each)][0] for each in evaluations]
 
 
 def stacked(column: str, names: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return tables one below the other, with the name of each in a column in front.
+    """Return tables one below the other, with the name of each in the first column.
 
     >>> stacked("run", ["old", "new"], [pl.DataFrame({"AP": [0.25]}), pl.DataFrame({"AP": [0.5]})]).rows()
     [('old', 0.25), ('new', 0.5)]

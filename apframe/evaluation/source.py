@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apframe.tables.lazy_table import LazyTable
 
 Made = TypeVar("Made")
-Lists = tuple[int, int]  # the number of the first one, and of the first one after them
+Lists = tuple[int, int]  # the numbers of the first list and the last one (exclusive)
 
 
 class Source(Protocol):
@@ -31,11 +31,11 @@ class Source(Protocol):
 
     @property
     def reads_again(self) -> bool:
-        """Whether the objects have to be read again for anything that needs more than verdicts."""
+        """True if the objects have to be read again for anything that requires more than verdicts."""
 
     @property
     def truth_mark(self) -> str | None:
-        """What is equal where the annotations are the same; None where they are to be looked at."""
+        """A mark that is equal for equal annotations; None if these have to be compared."""
 
     @property
     def inputs(self) -> Inputs:
@@ -55,15 +55,15 @@ class Source(Protocol):
 
     @property
     def n_detections(self) -> int:
-        """How many detections are evaluated, without their copies for other classes."""
+        """The number of evaluated detections, without their copies for other classes."""
 
     @property
     def has_annotations(self) -> bool:
-        """Whether there is an annotation that counts."""
+        """True if there is an annotation that counts."""
 
     @property
     def heights(self) -> Mapping[str, int]:
-        """How many rows each of the `tables` has."""
+        """The number of rows of each of the `tables`."""
 
     @property
     def outline(self) -> Verdicts:
@@ -71,29 +71,29 @@ class Source(Protocol):
 
     @property
     def rows(self) -> MatchInput:
-        """What is matched, in memory."""
+        """The rows to match, in memory."""
 
     @property
     def list_sizes(self) -> np.ndarray:
-        """How many detections of each list are not in memory yet."""
+        """The number of detections of each list that are not in memory yet."""
 
     def verdicts(self, lists: Lists | None = None) -> Verdicts:
-        """What matching decided, of some lists that follow each other, or of all.
+        """Return the verdicts of matching, for some adjacent lists, or for all.
 
-        If it is of all, `row` of detections and annotations are places in those of `inputs`.
+        If they are for all lists, `row` of detections and annotations is the position in the tables of `inputs`.
         """
 
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
-        """What a function makes of the numbers of some lists and of their verdicts, for all lists, block by block."""
+        """Call a function with the numbers of some lists and their verdicts, for all lists, block by block."""
 
     def table(self, name: str) -> LazyTable:
-        """One of images, categories, annotations, detections, pairs and assignments, as SQL and stored sets have it."""
+        """Return images, categories, annotations, detections, pairs or assignments, as in SQL and stored sets."""
 
     def tables(self) -> Tables:
-        """The four tables with their attributes, which keys and conditions read; rows of images and categories by their ids."""
+        """Return the four tables with their attributes for keys and conditions; images and categories are sorted by id."""
 
     def evaluated(self) -> Evaluated:
-        """What has been evaluated, as far as warnings look at it."""
+        """Return the facts about the evaluation that warnings need."""
 
     def part(self, masks: Masks) -> Source:
-        """The part inside masks of the rows of `tables`; see `Inputs.subset`."""
+        """Return the part inside masks of the rows of `tables`; see `Inputs.subset`."""

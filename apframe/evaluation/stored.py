@@ -37,56 +37,58 @@ def write_parquet(
 ) -> None:
     """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
-    The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
-    back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
-    and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
-    tables), with what was done to them before (`notes`), by which versions and when.
+    The folder appears completely or not at all; an earlier evaluation there is replaced as a whole. `read_evaluation` reads it
+    back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds and area
+    ranges, see there), metrics and summary. The manifest records the protocol, the data (hashes of the four tables), earlier
+    changes to them (`notes`), the versions and the time.
 
     Parameters
     ----------
     folder
-        the place, the name of which is that of the run in `scan_runs`
+        the folder, whose name is the name of the run in `scan_runs`
     name
-        another name, as people know the run; that of `evaluate(name=)` by default
+        a different name for the run; that of `evaluate(name=)` by default
     tags
-        texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
-        `RunSets.leaderboard`, which selects runs by them. By default those that the evaluation was read with
+        texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Name and tags become columns of `RunSets.runs` and
+        `RunSets.leaderboard`, which select runs by them. By default, the tags that were read with the evaluation
     matches
-        thresholds at which the table `matches` is stored too, a row for each detection and missed annotation: `matches` of what
-        is read back reads them there, and `RunSets.sql` can compare those of many runs
+        thresholds for which the table `matches` is stored too, with a row for each detection and missed annotation: `matches`
+        of the restored evaluation reads them, and `RunSets.sql` can compare those of many runs
     tables
-        names of tables that are stored too, each at the lowest threshold, of those that SQL computes on request: the error for
-        an unknown name lists them. SQL over what is read back reads them there, and `RunSets.sql` can compare those of many
+        names of further tables to store, each at the lowest threshold, among those that SQL computes on request: the error for
+        an unknown name lists them. SQL over the restored evaluation reads them, and `RunSets.sql` can compare those of many
         runs
 
     Raises
     ------
     OutputError
-        the folder holds something else, or cannot be written
+        the folder contains something else, or cannot be written
     ParameterError
-        a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
+        an invalid name or tags, an unknown table, or a threshold that was not evaluated
     """
     labelled, added = labels(self._label if name is None else name, self.tags if tags is None else tags), chosen_tables(tables)
     numbers = [threshold_at(self.protocol, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     numbers_of = {"metrics": self.metrics, "summary": self.summary}
     source = self._source
-    plans = {name: source.table(name).plan() for name in (*LINKS, *INPUTS)}  # if objects are read again, links come with them
-    given = {name: plans[name] if source.reads_again else plans[name].collect() for name in (*INPUTS, *LINKS)}
+    plans = {
+        name: source.table(name).plan() for name in (*LINKS, *INPUTS)
+    }  # if objects are read again, the pairs come with them
+    inputs_and_pairs = {name: plans[name] if source.reads_again else plans[name].collect() for name in (*INPUTS, *LINKS)}
     manifest = {
         "kind": DETECTION,
         "protocol": self.protocol.as_dict(),
-        "inputs": {table: input_hash(table, given[table]) for table in INPUTS},
+        "inputs": {table: input_hash(table, inputs_and_pairs[table]) for table in INPUTS},
         "category_ids": source.category_ids.to_list(),
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
         "notes": list(self.notes),
         "altered": "they were read in parts" if source.reads_again else source.inputs.altered,
     } | labelled
-    whole: dict[str, pl.DataFrame | pl.LazyFrame] = {}
+    further_tables: dict[str, pl.DataFrame | pl.LazyFrame] = {}
     if numbers:
-        whole["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
-    whole |= {each: _on_request(self, each) for each in added}
-    write_tables(folder, {**given, **numbers_of, **whole}, manifest)
+        further_tables["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
+    further_tables |= {each: _on_request(self, each) for each in added}
+    write_tables(folder, {**inputs_and_pairs, **numbers_of, **further_tables}, manifest)
 
 
 def write_duckdb(
@@ -96,30 +98,30 @@ def write_duckdb(
     iou_thresholds: float | Sequence[float] | None = None,
     tables: str | Sequence[str] = (),
 ) -> None:
-    """Write the tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+    """Write the tables into a DuckDB file, which appears completely or not at all; an earlier file of apframe is replaced.
 
-    `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: of many detections that
-    takes minutes and gigabytes. A bar shows how far it is, in a terminal or a notebook.
+    `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: with many detections, this
+    takes minutes and gigabytes. A terminal or a notebook shows a progress bar.
 
     Parameters
     ----------
     path
         the file
     iou_thresholds
-        those tables at these thresholds alone
+        the only thresholds in these tables; by default all
     tables
-        names of tables that are written too, as in `write_parquet`; those that are stored already need not be named
+        names of further tables to write, as in `write_parquet`; those that are already stored are always written
 
     Raises
     ------
     OutputError
-        something else is there, or it cannot be written
+        another kind of file is there, or it cannot be written
     ParameterError
         a threshold that was not evaluated, or an unknown table
     """
     added = chosen_tables(tables)
-    given = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
-    numbers = None if given is None else sorted({threshold_at(self.protocol, each) for each in given})
+    thresholds = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
+    numbers = None if thresholds is None else sorted({threshold_at(self.protocol, each) for each in thresholds})
     if numbers == []:
         raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
     left_out = {name for name in ON_REQUEST if name not in added and name not in self._source.stored}
@@ -128,9 +130,9 @@ def write_duckdb(
 
 
 def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> dict[str, LazyTable]:
-    """All tables by name, none of the results computed yet; those of every threshold and area range also in parts.
+    """Return all tables by name, without computing results; those for every threshold and area range also come in parts.
 
-    The parts are those of some of the thresholds, by their numbers, if these are given.
+    The parts are for the thresholds with these numbers, if any are given.
     """
     inputs = {name: self._source.table(name) for name in INPUTS}
     keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
@@ -143,7 +145,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         computed = sql.deferred(make, result_schema(name, ids, areas, self.protocol.further_columns))
         return LazyTable(lambda: self._source.stored.get(name, computed))
 
-    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, as few thresholds of it are stored
+    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, because only few thresholds are stored
         plan = sql.deferred(make, result_schema(name, ids, areas))
         return LazyTable(lambda: plan, parts=lambda: (make(*at) for at in with_bar(grid, f"writing {name}")))
 
@@ -158,12 +160,12 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
         **{name: result(name, partial(_on_request, self, name)) for name in ON_REQUEST},
     }
-    if not self.protocol.has_precision:  # tables that say nothing about this evaluation are empty
+    if not self.protocol.has_precision:  # tables that do not apply to this evaluation are empty
         empty = {name: pl.LazyFrame(schema=result_schema(name, ids, areas)) for name in OF_SCORES}
         tables |= {name: LazyTable(partial(empty.__getitem__, name)) for name in OF_SCORES}
     return tables
 
 
 def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
-    """One of the tables `ON_REQUEST`, as it was stored or computed."""
+    """Return one of the tables of `ON_REQUEST`, stored or computed."""
     return self._kept(name, lambda: ON_REQUEST[name](self))

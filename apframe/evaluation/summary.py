@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
-    """`metric` and `value`, one row for each headline number; null where nothing was evaluated.
+    """Return `metric` and `value`, one row for each headline number; null if nothing was evaluated.
 
-    Parts of the categories are means over some lists of the metrics table; parts of the images are slices. What is the mean of
-    another table is asked of the evaluation.
+    Parts of the categories are means over some lists of the metrics table; parts of the images are slices. Means of other
+    tables come from the evaluation.
     """
     lines = headlines(self.protocol, with_parts=True)
     parts: dict[str, np.ndarray] = {}
     of_images: dict[str, pl.Expr] = {}
     if any(line.part is not None for line in lines):
         parts, of_images = _parts(self)
-    found = means_of_table(metrics, self.protocol, parts)
-    values = {(name, part): of[row] for name, of in found.items() for row, part in enumerate([None, *parts])}
+    numbers = means_of_table(metrics, self.protocol, parts)
+    values = {(name, part): of[row] for name, of in numbers.items() for row, part in enumerate([None, *parts])}
     if of_images:
         slices = self.by(of_images)
-        of_slices = [name for name in found if name in slices.columns]
+        of_slices = [name for name in numbers if name in slices.columns]
         values |= {(name, part): value for name in of_slices for part, value in slices.select("slice", name).rows()}
     values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
     is_zero = self.protocol.rule(ZeroWithoutDetections) is not None and not self._source.n_detections
@@ -40,7 +40,7 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
-    """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
+    """Return flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
     from apframe.protocols.summary_parts import conditions_of_parts
     from apframe.tables.conditions import columns_of
 

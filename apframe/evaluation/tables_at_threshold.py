@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def matches(self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None) -> pl.DataFrame:
-    """One row per detection and per missed annotation, at one threshold and area range.
+    """Return one row per detection and per missed annotation, at one threshold and area range.
 
     Parameters
     ----------
     iou_threshold
-        one of the protocol's, found to 1e-9; the lowest by default
+        a threshold of the protocol, within 1e-9; the lowest by default
     area_range
-        the name of one of the protocol's; "all" by default
+        the name of one of the protocol's area ranges; "all" by default
 
     Returns
     -------
     match_id, image_id, category_id, detection_id, annotation_id, iou_threshold, area_range, score, rank (within the
     category; among all when they are pooled), similarity, outcome: tp, fp, fn (no detection_id) or ignored.
-    Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
-    have no row.
+    Detections come by category and rank, followed by missed annotations. Detections beyond max_detections are excluded and have
+    no row.
     """
     if "matches" in self._source.stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
         return kept
@@ -49,13 +49,13 @@ def curves(
     *,
     by: SliceKey | Sequence[SliceKey] = (),
 ) -> pl.DataFrame:
-    """Precision and recall at every rank, at one threshold and area range, of one category or each.
+    """Compute precision and recall at every rank, at one threshold and area range, for one category or each.
 
-    Columns: category_id, name, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
-    score, tp, fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category`
-    is a name or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every
-    slice, its keys in front. A protocol that matches anew at each score cut-off has a row for each cut-off at which a count
-    changes, and no detection_id.
+    Columns: category_id, name, area_range, iou_threshold, rank (from 1, without ignored detections), detection_id, score, tp,
+    fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category` is a name or an
+    id. Defaults are as in `matches`. With `by`, which accepts the keys of the method `by`, the result has the curves of every
+    slice, with its keys as the first columns. A protocol that matches anew at each score cut-off has a row for each cut-off at
+    which a count changes, and no detection_id.
     """
     if keys := as_keys(by):
         parts = [
@@ -74,9 +74,9 @@ def per_image(
 ) -> pl.DataFrame:
     """Count true positives, false positives and misses of each image at one threshold and area range, worst image first.
 
-    Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Images with most
-    errors come first, then those with the lowest mean similarity. With `min_score`, detections below that score are ignored,
-    and the annotations they matched are misses. Defaults as in `matches`.
+    Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Images with most errors
+    come first, then those with the lowest mean similarity. With `min_score`, detections below that score are ignored, and the
+    annotations that they matched are misses. Defaults are as in `matches`.
     """
     min_score = None if min_score is None else as_score(min_score)
     counts = self._pipeline.per_image(*place_at(self.protocol, iou_threshold, area_range), min_score).collect()
@@ -96,33 +96,33 @@ def thresholds(
     beta: float = 1,
     per_category: bool = True,
 ) -> pl.DataFrame:
-    """Counts, precision, recall, F1 and error rates of the detections from each score upwards, for one category or each.
+    """Compute counts, precision, recall, F1 and error rates of the detections from each score upwards, per category or for one.
 
-    Highest threshold first. `filter("is_best")` gives the best threshold of each category.
+    The highest threshold comes first. `filter("is_best")` gives the best threshold of each category.
 
     Parameters
     ----------
     iou_threshold, area_range, category
         as in `curves`
     beta
-        how many times as much recall counts as precision. With beta=2, the columns f2 and is_best_f2 follow is_best
+        the weight of recall relative to precision. With beta=2, the columns f2 and is_best_f2 follow is_best
     per_category
-        False: one threshold for all categories, by the sums of their counts; category_id and name are null then
+        False for one threshold for all categories, by the sums of their counts; category_id and name are then null
 
     Returns
     -------
     category_id, name, area_range, iou_threshold, score_threshold, tp, fp, fn, precision, recall, f1, is_best (the largest f1 of
     the category), lrp, lrp_loc, lrp_fp, lrp_fn, is_best_lrp (the smallest lrp; none without true positives), fppi (false
-    positives per evaluated image, with or without annotations) and miss_rate (1 - recall). Without annotations, all rates but
-    precision and fppi are null.
+    positives per evaluated image, with or without annotations) and miss_rate (1 - recall). Without annotations, all rates
+    except precision and fppi are null.
 
     Raises
     ------
     ParameterError
-        an unknown threshold, area range or category, or a category where `per_category` is False
+        an unknown threshold, area range or category, or a category together with `per_category=False`
     """
     if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
-        raise ParameterError(f"is a number above 0, not {beta!r}", option="beta")
+        raise ParameterError(f"must be a number above 0, not {beta!r}", option="beta")
     if category is not None and not per_category:
         raise ParameterError("cannot be given with per_category=False, which is about all", "leave one out", option="category")
     at = place_at(self.protocol, iou_threshold, area_range)
@@ -131,7 +131,7 @@ def thresholds(
 
 
 def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str | None) -> pl.DataFrame:
-    """The matches as they were stored; no rows where those of another threshold were."""
+    """Return the stored matches; empty if only those of other thresholds were stored."""
     protocol = self.protocol
     threshold, area = place_at(protocol, iou_threshold, area_range)
     of_threshold = (pl.col("iou_threshold") - protocol.iou_thresholds[threshold]).abs() < 1e-9
@@ -148,16 +148,16 @@ def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | No
 
 
 def with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the names of the categories beside their ids."""
+    """Add the names of the categories next to their ids."""
     names = self.dataset.categories.select("category_id", "name")
     table = table.join(names, on="category_id", how="left", maintain_order="left")
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
 
 def with_labels(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
-    """The table with file_name behind image_id, and behind each id of a category its name.
+    """Add file_name after image_id, and the category's name after each id of a category.
 
-    The name stands in the column called as that of the id, with `name` in place of `category_id`.
+    The name's column has the name of the id's column, with `name` instead of `category_id`.
     """
     files = self.dataset.images.select("image_id", "file_name")
     names = self.dataset.categories.select("category_id", "name")
@@ -175,8 +175,8 @@ def with_labels(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def columns_at(self: Evaluation, threshold: int, area: int) -> dict[str, pl.Expr]:
-    """The columns area_range and iou_threshold of a table at a threshold and area range, by their numbers."""
-    from apframe.matching.verdicts import range_names, threshold_names  # brings in NumPy
+    """Return the columns area_range and iou_threshold of a table for the numbers of a threshold and an area range."""
+    from apframe.matching.verdicts import range_names, threshold_names  # imports NumPy
 
     outline = self._pipeline.outline
     names, thresholds = range_names(outline.ranges), threshold_names(outline.thresholds)

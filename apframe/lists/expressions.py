@@ -1,18 +1,18 @@
 """Measures of one ranked list as Polars expressions: for `group_by().agg()`, `.over()`, `.select()`; eager, lazy, streaming.
 
-Each function takes the relevance of the items (a flag, or a grade of which more than 0 is positive) and the score that ranks
-them, highest first; `pl.col("relevant").ap.<name>(...)` is the same as `<name>("relevant", ...)`. For all of them holds:
+Each function accepts the relevance of the items (a flag, or a grade that is positive above 0) and the score that ranks them,
+highest first; `pl.col("relevant").ap.<name>(...)` is the same as `<name>("relevant", ...)`. All of them follow these rules:
 
-- An item with `ignore` takes no rank; an item whose score is null was not retrieved, and takes none either.
-- The result is named as the measure; several definitions give a struct of that name.
-- Groups without rows, and groups without positives where the measure needs some, give null.
-- `k` cuts the list at a rank. `ties` says what becomes of equal scores: "input" keeps the order of the rows, or orders them by
+- An item with `ignore` has no rank; an item whose score is null was not retrieved, and has no rank either.
+- The result is named after the measure; several definitions give a struct of that name.
+- Groups without rows, and groups without positives if the measure requires some, give null.
+- `k` cuts the list at a rank. `ties` is the treatment of equal scores: "input" keeps the order of the rows, or orders them by
   `then_by`: columns, ascending unless given as `("document_id", "desc")`; "group" makes them one point of the curve, as
   scikit-learn does; "best" and "worst" put positives first and last, which gives the bounds that ties allow.
 - A NaN score or relevance raises a `ScoreError` that names the rows, counted from 1 within their group. Unknown names, k < 1,
   and k with ties="group" raise a `ParameterError`.
 
-Inside, an expression gathers the items of each group, and one function works on the items of all groups as one table.
+Internally, an expression gathers the items of each group, and one function processes the items of all groups as one table.
 """
 
 from __future__ import annotations
@@ -61,24 +61,24 @@ def average_precision(
     Parameters
     ----------
     relevant
-        flags or grades; more than 0 is positive, null is not
+        flags or grades; positive above 0, null is not positive
     by
-        the score, highest first; null: not retrieved
+        the score, highest first; null means not retrieved
     n_positives
-        all positives there are, retrieved or not: a number, or a column or expression with one value per group
+        the number of all positives, retrieved or not: a number, or a column or expression with one value per group
     definition
-        a name of `apframe.list_definitions()`, or a value; several give a struct with a field for each, to `unnest`
+        a name from `apframe.list_definitions()`, or a value; several give a struct with a field for each, for `unnest`
     k
-        cut the list there
+        the rank at which the list is cut
     over
-        what recall divides by: "n_positives", "min" (of n_positives and k) or "hits" (the positives in the list)
+        the divisor of recall: "n_positives", "min" (of n_positives and k) or "hits" (the positives in the list)
     ties, then_by, ignore
         see `apframe.lists.expressions`
 
     Raises
     ------
     ParameterError
-        unknown names; k < 1; k with ties="group"; fewer n_positives than positives are in the list
+        unknown names; k < 1; k with ties="group"; n_positives is smaller than the number of positives in the list
     ScoreError
         NaN among scores or relevance
 
@@ -90,11 +90,11 @@ def average_precision(
     if isinstance(definition, (str, Definition)):
         aggregates: pl.Expr | dict[str, pl.Expr] = as_definition(definition).of_points()
     else:
-        chosen = [as_definition(one) for one in definition]
-        aggregates = {str(one): one.of_points() for one in chosen}
-        if not chosen or len(aggregates) < len(chosen):
+        definitions = [as_definition(one) for one in definition]
+        aggregates = {str(one): one.of_points() for one in definitions}
+        if not definitions or len(aggregates) < len(definitions):
             raise ParameterError(
-                f"name at least one and no duplicates, not {[str(one) for one in chosen]}", option="definition"
+                f"name at least one and no duplicates, not {[str(one) for one in definitions]}", option="definition"
             )
     return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(
         "average_precision", aggregates, divisor=hits.divisor(over, k)
@@ -110,7 +110,7 @@ def precision(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """Precision at k: positives among the first k, over k (also where the list is shorter); without k, over the list.
+    """Precision at k: positives among the first k, divided by k (even if the list is shorter); without k, by its length.
 
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision("r", "s", k=2)).item()
     0.5
@@ -128,7 +128,7 @@ def recall(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """Recall at k: positives among the first k (without k, in the list), over all positives there are; null without any.
+    """Recall at k: positives among the first k (without k, in the list), divided by all positives; null without positives.
 
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(recall("r", "s", n_positives=4, k=2)).item()
     0.25
@@ -147,7 +147,7 @@ def f_beta(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """F-beta at k: (1 + beta²) P R / (beta² P + R) of precision and recall at k; beta > 1 weighs recall more.
+    """F-beta at k: (1 + beta²) P R / (beta² P + R) of precision and recall at k; beta > 1 gives recall more weight.
 
     Source: van Rijsbergen 1979. 0 without a hit, null without positives.
 
@@ -166,7 +166,7 @@ def r_precision(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """Precision at rank R, the number of positives there are; precision and recall are equal there. Null without positives.
+    """Precision at rank R, the number of all positives, where precision and recall are equal. Null without positives.
 
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(r_precision("r", "s", n_positives=2)).item()
     0.5
@@ -185,7 +185,7 @@ def reciprocal_rank(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """1 over the rank of the first positive, 0 where none is among the first k.
+    """1 divided by the rank of the first positive; 0 if none is among the first k.
 
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(reciprocal_rank("r", "s")).item()
     0.3333333333333333
@@ -202,7 +202,7 @@ def success(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """1 where a positive is among the first k, else 0; the CMC of re-identification at rank k.
+    """1 if a positive is among the first k, else 0; the CMC of re-identification at rank k.
 
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(success("r", "s", k=2)).item()
     0.0
@@ -221,8 +221,8 @@ def dcg(
 ) -> pl.Expr:
     """Discounted cumulative gain: the sum of grade / log2(rank + 1) over the first k; negative grades count 0.
 
-    Source: Järvelin and Kekäläinen 2002, with the discount of Burges et al. 2005, as trec_eval has it. With `by` the grades
-    themselves it is the best that can be reached.
+    Source: Järvelin and Kekäläinen 2002, with the discount of Burges et al. 2005, as in trec_eval. If `by` is the grades
+    themselves, the result is the best possible value.
 
     >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(dcg("r", "s"), best=dcg("r", "r")).row(0)
     (1.8927892607143721, 3.0)
@@ -240,10 +240,10 @@ def ndcg(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """`dcg` over that of the best order; null where nothing has a grade above 0.
+    """Normalized DCG: `dcg` divided by the DCG of the best order; null if no grade is above 0.
 
-    `ideal` is the DCG of the best order, one value per group. When left out it is that of the group's own items, those that
-    were not retrieved (null score) included.
+    `ideal` is the DCG of the best order, one value per group. By default, it is computed from the group's own items, including
+    those that were not retrieved (null score).
 
     >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(ndcg("r", "s")).item()
     0.6309297535714574
@@ -252,8 +252,8 @@ def ndcg(
         considered = as_expr(relevance).filter(~as_flag(ignore))
         ideal = dcg(considered, considered, k=k)
     best = as_expr(ideal).first().cast(pl.Float64)
-    found = dcg(relevance, by, k=k, ties=ties, then_by=then_by, ignore=ignore)
-    return pl.when((best > 0) & best.is_finite()).then(found / best).alias("ndcg")
+    gain = dcg(relevance, by, k=k, ties=ties, then_by=then_by, ignore=ignore)
+    return pl.when((best > 0) & best.is_finite()).then(gain / best).alias("ndcg")
 
 
 def precision_at_recall(
@@ -266,7 +266,7 @@ def precision_at_recall(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """The best precision at this recall or beyond (the interpolated precision), 0 where the list never reaches it.
+    """The best precision at this recall or a higher one (the interpolated precision); 0 if the list never reaches it.
 
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision_at_recall("r", "s", n_positives=2, recall=0.6)).item()
     0.6666666666666666
@@ -285,7 +285,7 @@ def recall_at_precision(
     then_by: ThenBy | None = None,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """The largest recall at which precision is at least this, 0 where it never is.
+    """The largest recall at which precision is at least this value; 0 if there is none.
 
     >>> frame = pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]})
     >>> frame.select(recall_at_precision("r", "s", n_positives=2, precision=0.8)).item()
@@ -303,10 +303,11 @@ def best_f_beta(
     beta: float = 1.0,
     ignore: Column | None = None,
 ) -> pl.Expr:
-    """The best F-beta that a score threshold can reach, as a struct: f_beta, precision, recall and score (the threshold).
+    """The best F-beta of any score threshold, as a struct: f_beta, precision, recall and score (the threshold).
 
-    Items of at least that score are taken. Equal scores stay together, as no threshold parts them; of equal F the highest
-    threshold is given. All are null without positives; without a hit f_beta, precision and recall are 0, and score is null.
+    Items with at least that score are included. Equal scores stay together, because no threshold separates them; among equal F
+    the highest threshold is returned. All are null without positives; without a hit f_beta, precision and recall are 0, and
+    score is null.
 
     >>> frame = pl.DataFrame({"r": [1, 0, 1, 0], "s": [0.9, 0.8, 0.7, 0.6]})
     >>> frame.select(best_f_beta("r", "s", n_positives=2)).unnest("best_f_beta").row(0)
@@ -339,10 +340,10 @@ class _Ranking:
         divisor: pl.Expr = _POSITIVES,
         no_hit: Mapping[str, float | None] | None = None,
     ) -> pl.Expr:
-        """The expression of one measure, or of several as a struct.
+        """Return the expression of one measure, or of several as a struct.
 
-        `aggregates` are over the points of a list. `at_ranks`: they look at single ranks. `divisor` is what they see as
-        n_positives; `no_hit` what a list without points gets where that is not 0.
+        `aggregates` are over the points of a list. `at_ranks` means that they read single ranks. They see `divisor` as
+        n_positives; `no_hit` are the values for a list without points, if not 0.
         """
         self._check(at_ranks)
         for column in (self.relevance, self.by):
@@ -350,14 +351,16 @@ class _Ranking:
                 raise ParameterError("give one column each for relevance and score", "call once per column")
         columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
         items = pl.struct(*columns)
-        given = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
-        group = pl.struct(items.implode().alias("items"), given.first().alias("given"), given.n_unique().alias("n_given"))
-        several = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
+        n_positives = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
+        group = pl.struct(
+            items.implode().alias("items"), n_positives.first().alias("given"), n_positives.n_unique().alias("n_given")
+        )
+        named_aggregates = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
 
         def measure_groups(groups: pl.Series) -> pl.Series:
-            return self._values(groups, descending, several, divisor, no_hit or {}).to_struct("")
+            return self._values(groups, descending, named_aggregates, divisor, no_hit or {}).to_struct("")
 
-        dtype = pl.Struct(dict.fromkeys(several, pl.Float64))
+        dtype = pl.Struct(dict.fromkeys(named_aggregates, pl.Float64))
         measured = group.map_batches(measure_groups, return_dtype=dtype, is_elementwise=True)
         measured = measured if isinstance(aggregates, Mapping) else measured.struct.field("value")
         return measured.alias(name)
@@ -376,7 +379,7 @@ class _Ranking:
         divisor: pl.Expr,
         no_hit: Mapping[str, float | None],
     ) -> pl.DataFrame:
-        """One row per group: all groups at once."""
+        """Return one row per group, for all groups at once."""
         lists = groups.struct.unnest().with_row_index("group")
         items = lists.select("group", "items").filter(pl.col("items").list.len() > 0).explode("items").unnest("items")
         counted = rank_counted(items, descending)
@@ -421,7 +424,7 @@ def _as_method(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
 
 
 class RankedList:
-    """`pl.col("relevant").ap`: the functions of this module as methods of the expression that says what is relevant."""
+    """The namespace `pl.col("relevant").ap`: the functions of this module as methods of the expression of relevance."""
 
     def __init__(self, relevant: pl.Expr) -> None:
         self.relevant = relevant

@@ -1,4 +1,4 @@
-"""Definitions of average precision that only ranked lists have; `apframe.metrics.definitions` knows them by name."""
+"""Definitions of average precision for ranked lists only; `apframe.metrics.definitions` registers their names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Trapezoid(Definition):
     """The area under straight lines between the observed points, starting at recall 0 and precision 1.
 
     Source: VLFeat `auc`; the Oxford and Paris retrieval benchmarks (Philbin et al. 2007; revisitop). Straight lines between
-    points of a precision–recall curve are too high where false positives lie between them; `davis_goadrich` is exact there.
+    points of a precision–recall curve are too high if false positives are between them; `davis_goadrich` is exact there.
     """
 
     name = "trapezoid"
 
     def of_points(self) -> pl.Expr:
-        """The sum of the trapezoids."""
+        """Return the sum of the trapezoids."""
         n_before = RANK - NEW_N
         before = pl.when(n_before > 0).then((TP - NEW_TP) / n_before).otherwise(1.0)
         return ((before + PRECISION) / 2 * GAIN).sum()
 
 
 class DavisGoadrich(Definition):
-    """The area under the achievable curve: between two points each new true positive brings h false ones, evenly.
+    """The area under the achievable curve: between two points, each new true positive comes with h false ones, evenly.
 
     Source: Davis and Goadrich 2006. Between (tp, fp) and (tp + t, fp + h t) precision at x is (tp + x) / (tp + x + fp + h x),
     integrated exactly. Without ties h is 0; with ties="group" a block of equal scores is the expectation over its orders.
@@ -36,7 +36,7 @@ class DavisGoadrich(Definition):
     name = "davis_goadrich"
 
     def of_points(self) -> pl.Expr:
-        """The sum of the integrals of (a + x) / (b + c x)."""
+        """Return the sum of the integrals of (a + x) / (b + c x)."""
         a, b, c = TP - NEW_TP, RANK - NEW_N, NEW_N / NEW_TP
         curved = (a - b / c) / c * (RANK / b.clip(1)).log()
         area = NEW_TP / c + pl.when(b > 0).then(curved).otherwise(0.0)
@@ -47,8 +47,8 @@ class DavisGoadrich(Definition):
 class Normalized(Definition):
     """AP as if there were `n` positives: precision from `tp n / R`, its envelope, averaged at the hits, times final recall.
 
-    Source: Hoiem, Chodpathumwan and Dai 2012, "Diagnosing error in object detectors", which compares categories of different
-    sizes. The false positives stay as they are.
+    Source: Hoiem, Chodpathumwan and Dai 2012, "Diagnosing error in object detectors", to compare categories of different sizes.
+    The number of false positives does not change.
     """
 
     n: float
@@ -59,7 +59,7 @@ class Normalized(Definition):
             raise ParameterError(f"normalized: the number of positives must be above 0, not {self.n}")
 
     def of_points(self) -> pl.Expr:
-        """The envelope of the normalized precision, weighted by recall."""
+        """Return the envelope of the normalized precision, weighted by recall."""
         tp = TP * self.n / N_POSITIVES
         return (envelope(tp / (tp + RANK - TP)) * GAIN).sum()
 
@@ -76,6 +76,6 @@ class SetAP(Definition):
     name = "set"
 
     def of_points(self) -> pl.Expr:
-        """hits / list · hits / R."""
+        """Return hits / list · hits / R."""
         hits = NEW_TP.sum()
         return (hits / N_RANKED.first() * hits / N_POSITIVES.first()).fill_null(0.0)

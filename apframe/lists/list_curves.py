@@ -1,9 +1,9 @@
 """Curves of ranked lists as tables: precision and recall, or the two rates of ROC, at every rank or every threshold.
 
-Both curves go through the same confusion matrices. For fixed numbers of positives and negatives each point of one belongs to
-one point of the other where recall is not 0 (there precision is 0 whatever the false positives), and a curve lies nowhere below
-another in ROC space exactly if it does so in precision–recall space (Davis and Goadrich 2006, theorems 3.1 and 3.2).
-`pr_from_roc` makes the one of the other. The areas have no such relation.
+Both curves are computed from the same confusion matrices. For fixed numbers of positives and negatives, each point of one curve
+corresponds to one point of the other if recall is not 0 (otherwise precision is 0 whatever the false positives), and a curve is
+nowhere below another in ROC space exactly if this holds in precision–recall space (Davis and Goadrich 2006, theorems 3.1 and
+3.2). `pr_from_roc` converts one to the other. The areas have no such relation.
 """
 
 from __future__ import annotations
@@ -46,38 +46,40 @@ def precision_recall_curve(
     ignore: Column | None = None,
     max_points: int | None = None,
 ) -> pl.DataFrame:
-    """Precision and recall down each ranked list.
+    """Compute precision and recall down each ranked list.
 
     Parameters
     ----------
     frame
-        one row per item: Polars, eager or lazy, or anything that has columns
+        one row per item: Polars, eager or lazy, or any object with columns
     relevant, score
-        flags or grades, of which more than 0 is positive and null is not; the score, highest first, null: not retrieved
+        flags or grades, positive above 0, where null is not positive; and the score, highest first, where null means not
+        retrieved
     by
-        the columns that distinguish the lists; without any there is one list
+        the columns that distinguish the lists; without any, there is one list
     n_positives
-        all positives there are, retrieved or not: a number, or a column or expression with one value per list
+        the number of all positives, retrieved or not: a number, or a column or expression with one value per list
     ties
-        "group": a point per distinct score, at the rank of its last item, as no threshold parts equal scores; "input", "best"
-        and "worst": a point per item, in the orders that `apframe.lists.expressions` describes
+        "group": a point per distinct score, at the rank of its last item, because no threshold separates equal scores; "input",
+        "best" and "worst": a point per item, in the orders that `apframe.lists.expressions` describes
     then_by, ignore
         see there
     max_points
-        thin each list's curve, see `thin_curve`
+        thins each list's curve, see `thin_curve`
 
     Returns
     -------
-    By list, in the order in which they appear, and rank: the columns of `by`, rank (items down to here), score, tp, fp,
-    precision `tp / rank`, recall `tp / n_positives` (null without positives), interpolated_precision (the best precision here
-    or further down). Lists of which no item counts have no rows.
+    By list, in order of appearance, and rank: the columns of `by`, rank (items so far), score, tp, fp, precision `tp / rank`,
+    recall `tp / n_positives` (null without positives), interpolated_precision (the best precision here or further down). A list
+    without items that count has no rows.
 
     Raises
     ------
     ColumnError
-        a column is not there
+        a column is missing
     ParameterError
-        fewer n_positives than positives in the list; unknown ties policy; max_points below 2; a key named like a column here
+        n_positives smaller than the number of positives in the list; unknown ties policy; max_points below 2; a key with the
+        name of a column of the result
     ScoreError
         NaN among scores or relevance
 
@@ -110,15 +112,15 @@ def roc_curve(
     ignore: Column | None = None,
     max_points: int | None = None,
 ) -> pl.DataFrame:
-    """The rates of true and false positives down each ranked list, from (0, 0).
+    """Compute the rates of true and false positives down each ranked list, from (0, 0).
 
-    The parameters and errors are those of `precision_recall_curve`; `n_negatives` counts all negatives there are. The curve
-    ends at (1, 1) if everything was retrieved.
+    The parameters and errors are the same as in `precision_recall_curve`; `n_negatives` is the number of all negatives. The
+    curve ends at (1, 1) if everything was retrieved.
 
     Returns
     -------
     By list and rank: the columns of `by`, rank (0 at the start, where score is null), score, tp, fp, true_positive_rate
-    `tp / n_positives` and false_positive_rate `fp / n_negatives` (null without positives, without negatives).
+    `tp / n_positives` and false_positive_rate `fp / n_negatives` (null without positives or negatives).
 
     >>> items = pl.DataFrame({"relevant": [1, 0, 1, 0], "score": [0.9, 0.5, 0.5, 0.1]})
     >>> roc_curve(items, n_positives=2, n_negatives=2).drop("tp", "fp").rows()
@@ -137,20 +139,20 @@ def roc_curve(
 
 
 def pr_from_roc(curve: Any, *, by: Keys = (), n_positives: int | Column, n_negatives: int | Column) -> pl.DataFrame:
-    """The points of the precision–recall curve that belong to those of an ROC curve.
+    """Convert an ROC curve to the corresponding points of the precision–recall curve.
 
     tp = true_positive_rate · n_positives and fp = false_positive_rate · n_negatives, rounded to whole counts; the start, where
-    nothing is taken, has no precision and is left out. Source: Davis and Goadrich 2006. Of a curve that was not thinned it is
-    `precision_recall_curve`, to the last bit.
+    no item is included, has no precision and is omitted. Source: Davis and Goadrich 2006. For a curve that was not thinned, the
+    result equals `precision_recall_curve`, to the last bit.
 
     Parameters
     ----------
     curve
-        by list and rank: true_positive_rate, false_positive_rate, the columns of `by`, and what else is carried along
+        by list and rank: true_positive_rate, false_positive_rate, the columns of `by`, and further columns, which are kept
     by
         the columns that distinguish the curves
     n_positives, n_negatives
-        all there are: numbers, or columns or expressions of the curve
+        the number of all positives and negatives: numbers, or columns or expressions of the curve
 
     Returns
     -------
@@ -166,7 +168,7 @@ def pr_from_roc(curve: Any, *, by: Keys = (), n_positives: int | Column, n_negat
         (pl.col(rate) * as_expr(n)).round().cast(pl.Int64) for rate, n in zip(rates, (n_positives, n_negatives), strict=True)
     ]
     return (
-        points.with_columns(tp=counts[0].fill_null(0), fp=counts[1].fill_null(0))  # the rate is null where there are none
+        points.with_columns(tp=counts[0].fill_null(0), fp=counts[1].fill_null(0))  # rates may be null
         .with_columns(rank=_TP + _FP)
         .filter(_RANK > 0)
         .with_columns(precision=PRECISION, recall=rates[0])
@@ -178,11 +180,11 @@ def pr_from_roc(curve: Any, *, by: Keys = (), n_positives: int | Column, n_negat
 def thin_curve(
     curve: pl.DataFrame, max_points: int, *, by: Keys = (), along: str | pl.Expr, across: str | pl.Expr
 ) -> pl.DataFrame:
-    """At most `max_points` rows of each curve, chosen so that its picture stays the same.
+    """Select at most `max_points` rows of each curve that keep its picture the same.
 
-    The first and the last row are kept. In between, the range of `along` (recall) is cut into equal bins, half as many as
-    there are points to give, and each keeps its rows of highest and lowest `across` (precision): within a bin the line reaches
-    as far up and down as before. What is left are rows of the curve as they were.
+    The first and the last row are kept. In between, the range of `along` (recall) is split into equal bins, half as many as the
+    remaining points, and each bin keeps its rows of highest and lowest `across` (precision): within a bin the line reaches as
+    far up and down as before. The selected rows do not change.
 
     >>> curve = pl.DataFrame({"recall": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "precision": [1.0, 0.5, 0.4, 0.7, 0.6, 0.5]})
     >>> thin_curve(curve, 4, along="recall", across="precision")["recall"].to_list()
@@ -200,10 +202,10 @@ def thin_curve(
 
 
 def thin_roc(curve: pl.DataFrame, max_points: int, *, by: Keys = ()) -> pl.DataFrame:
-    """`thin_curve` for ROC, along the sum of the rates.
+    """Thin an ROC curve, see `thin_curve`, along the sum of the rates.
 
-    With an even number n of points each row that is left out is near one that is kept: |difference of the true positive rates|
-    + |of the false positive rates| is at most 4 / (n - 2).
+    With an even number n of points, each omitted row is near a kept one: |difference of the true positive rates| + |of the
+    false positive rates| is at most 4 / (n - 2).
 
     >>> roc = pl.DataFrame({"true_positive_rate": [0.0, 0.1, 0.2, 1.0, 1.0], "false_positive_rate": [0.0, 0.0, 0.0, 0.0, 1.0]})
     >>> thin_roc(roc, 4).rows()
@@ -214,7 +216,7 @@ def thin_roc(curve: pl.DataFrame, max_points: int, *, by: Keys = ()) -> pl.DataF
 
 
 def refuse_missing(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> None:
-    """Raise a `ColumnError` that names the columns which are not there."""
+    """Raise a `ColumnError` that names the missing columns."""
     missing = [name for name in dict.fromkeys(columns) if name not in frame.columns]
     if missing:
         raise ColumnError(f"no column {', '.join(missing)}", did_you_mean(missing[0], frame.columns), table=table)
@@ -230,7 +232,7 @@ def _points(
     ignore: Column | None,
     **numbers: int | Column,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The keys of every row of the frame; the points of all lists, with `group`: a row of the list among those."""
+    """Return the keys of every row of the frame, and the points of all lists; their `group` is a row number of their keys."""
     table, names = to_polars(frame, "items"), key_names(by)
     columns, descending = item_columns(relevant, score, ties=ties, then_by=then_by, ignore=ignore)
     columns += [as_expr(n).first().over(_key(names)).cast(pl.Float64).alias(name) for name, n in numbers.items()]
@@ -238,24 +240,24 @@ def _points(
     keys = table.select(map(exact, names))
     items = table.select(columns).with_columns(group=_first_rows(keys) if names else pl.lit(0, pl.Int64))
     items = items.with_columns(row=pl.int_range(1, pl.len() + 1))
-    counted = rank_counted(items, descending)
+    ranked = rank_counted(items, descending)
     totals = items.unique("group")
     for name in numbers:
-        refuse_too_few(totals, counted, positive=name == "n_positives")
-    points = count_positives(counted).with_columns(fp=_RANK - _TP)
+        refuse_too_few(totals, ranked, positive=name == "n_positives")
+    points = count_positives(ranked).with_columns(fp=_RANK - _TP)
     return keys, points.filter(last_of_ties()) if ties == "group" else points
 
 
 def _first_rows(keys: pl.DataFrame) -> pl.Series:
-    """For every row, the first one of equal keys."""
+    """Return, for every row, the first row with equal keys."""
     rows = keys.select(key=pl.struct(pl.all()), row=pl.int_range(pl.len()))
     return rows.select(pl.col("row").first().over("key")).to_series()
 
 
 def _with_keys(points: pl.DataFrame, keys: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    taken = [name for name in keys.columns if name in names]
-    if taken:
-        raise ParameterError(f"{', '.join(taken)} is already a column of the curve", "rename the key", option="by")
+    used_names = [name for name in keys.columns if name in names]
+    if used_names:
+        raise ParameterError(f"{', '.join(used_names)} is already a column of the curve", "rename the key", option="by")
     return keys[points["group"]].hstack(points.select(names)) if keys.width else points.select(names)
 
 
@@ -264,7 +266,7 @@ def _rate(count: pl.Expr, of: str) -> pl.Expr:
 
 
 def key_names(by: Keys) -> list[str]:
-    """The names of the key columns: one may be given as it is."""
+    """Return the names of the key columns as a list; a single name is accepted."""
     return [by] if isinstance(by, str) else list(by)
 
 

@@ -1,4 +1,4 @@
-"""How measures are written: apframe's names, those of trec_eval, ranx and ir_measures, and several in one text."""
+"""Parser of measures' names: those of apframe, trec_eval, ranx and ir_measures, and several in one text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.exceptions import ParameterError
 from apframe.wording import same_name
 
 _TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
-# in any case and with any joints between words
+# case-insensitive, with any separators between words
 _ALIASES = {
     "map": "AP", "gm_map": "GMAP", "gm_bpref": "GMBpref", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR",
     "mrr": "RR", "precision": "P", "recall": "R", "r_precision": "Rprec", "f1": "F", "set_p": "SetP", "set_recall": "SetR",
@@ -37,7 +37,7 @@ _NOT_HERE = {
 
 
 def split(text: str) -> list[str]:
-    """The names in a text, with blanks or commas between them; "ndcg_cut.10,20" are two, "official" are trec_eval's thirty.
+    """Split a text into names at blanks or commas; "ndcg_cut.10,20" means two, "official" means trec_eval's thirty.
 
     >>> split("ap, ndcg_cut.10,20 AP(rel=2, definition=normalized(5))@5")
     ['ap', 'ndcg_cut.10', 'ndcg_cut.20', 'AP(rel=2, definition=normalized(5))@5']
@@ -47,10 +47,11 @@ def split(text: str) -> list[str]:
     # one name with several cut-offs
     text = re.sub(
         r"(?<![\w.@])([A-Za-z]\w*?(?:\([^()]*\))?[.@_])(\.?\d[.\d]*(?:,\.?\d[.\d]*)+)(?![\w.])",
-        lambda found: ",".join(found[1] + cutoff for cutoff in found[2].split(",")),
+        lambda match: ",".join(match[1] + cutoff for cutoff in match[2].split(",")),
         text,
     )
-    # blanks and commas part names, but not inside brackets, which may be nested once: what follows must be balanced
+    # blanks and commas separate names, except inside brackets, which may be nested once: brackets after a separator are
+    # balanced
     between = r"[\s,]+(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)"
     names = [name for name in re.split(between, text.strip(" ,\n\t")) if name]
     for name in names:
@@ -63,8 +64,8 @@ def split(text: str) -> list[str]:
     return [each for name in names for each in _SEVERAL.get(name, [name])]
 
 
-def parsed(text: str, known: Iterable[str]) -> tuple[str, float | None, tuple[tuple[str, Any], ...]]:
-    """The name, cut-off and parameters of one measure; the name as it is in `known`, if it is there.
+def parsed(text: str, kinds: Iterable[str]) -> tuple[str, float | None, tuple[tuple[str, Any], ...]]:
+    """Parse one measure into name, cut-off and parameters; a name in `kinds` is spelled as there.
 
     >>> parsed("set_F.2", ["SetF"]), parsed("ndcg_cut_10", ["nDCG"])
     (('SetF', None, (('x', 2),)), ('nDCG', 10.0, ()))
@@ -72,15 +73,15 @@ def parsed(text: str, known: Iterable[str]) -> tuple[str, float | None, tuple[tu
     parts = re.fullmatch(r"\s*(\w+(?:-\w+)*?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", _respelled(text))
     if parts is None:
         raise ParameterError(f'{text!r} is not a measure, such as "nDCG@10" or "AP(rel=2)"')
-    name, given, cutoff = parts.groups()
-    names = {each: each for each in known} | _ALIASES
+    name, items, cutoff = parts.groups()
+    names = {each: each for each in kinds} | _ALIASES
     name, _, fixed = names.get(same_name(name, names) or "", name).partition("(")
-    parameters = [_parameter(text, item) for item in filter(None, (given or "").split(","))]
+    parameters = [_parameter(text, item) for item in filter(None, (items or "").split(","))]
     if fixed:
         parameters.append(_parameter(text, fixed.removesuffix(")")))
     if parts[1] == "rbp" and "p" not in dict(parameters):
         parameters.append(("p", _TREC_EVAL_RBP))
-    if name == "NumRet" and "rel" in dict(parameters):  # as ir_measures writes it
+    if name == "NumRet" and "rel" in dict(parameters):  # as in ir_measures
         name = "NumRelRet"
     try:
         return name, None if cutoff is None else float(cutoff), tuple(parameters)
@@ -89,8 +90,8 @@ def parsed(text: str, known: Iterable[str]) -> tuple[str, float | None, tuple[tu
 
 
 def _respelled(text: str) -> str:
-    """The text with numbers that others join to the name as what they mean: a cut-off, or a parameter."""
-    text = re.sub(r"^\s*rbp\.(\d+)\s*$", r"rbp(p=0.\1)", text)  # as ranx writes it
+    """Rewrite numbers that other tools join to the name as a cut-off or a parameter."""
+    text = re.sub(r"^\s*rbp\.(\d+)\s*$", r"rbp(p=0.\1)", text)  # as in ranx
     text = re.sub(r"^\s*set_F[._](\d[.\d]*)\s*$", r"set_F(x=\1)", text)
     return re.sub(r"^(\s*[a-zA-Z_]+?)(?:_cut)?[._](\.?\d[.\d]*)\s*$", r"\1@\2", text)  # ndcg_cut_10, P.5, iprec_at_recall_0.10
 

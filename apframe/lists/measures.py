@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of
 from apframe.listing import Listing
 from apframe.lists import relevance
-from apframe.lists.kinds import KINDS, Asked, Level, MeasureKind
+from apframe.lists.kinds import KINDS, Arguments, Level, MeasureKind
 from apframe.lists.measure_names import parsed, split
 from apframe.lists.ranked_lists import rank_items
 from apframe.lists.user_models import DEPTH
@@ -24,7 +24,7 @@ USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure with its cut-off and parameters; frozen, comparable, printed as its name.
+    """One measure with its cut-off and parameters; immutable and comparable, and `str()` gives its name.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Measure:
     cutoff
         the rank (from 1), or for IPrec the recall (0 to 1), that follows the @; None for the whole list
     parameters
-        names and values that differ from the defaults, by name
+        names and values that differ from the defaults, sorted by name
 
     >>> measure = as_measure("ap(rel=2)@10")
     >>> measure.name, measure.cutoff, measure.rel, str(measure)
@@ -48,18 +48,18 @@ class Measure:
         kind = KINDS.get(self.name)
         if kind is None:
             raise ParameterError(f"no measure {self.name!r}", did_you_mean(self.name, [*KINDS]))
-        known = kind.defaults
+        defaults = kind.defaults
         if len(dict(self.parameters)) < len(self.parameters):
             raise ParameterError(f"{self.name}: a parameter is repeated: {self.parameters}")
         for name, value in self.parameters:
-            if name not in known:
-                has = f"it takes {', '.join(known)}" if known else "it takes none"
+            if name not in defaults:
+                has = f"it accepts {', '.join(defaults)}" if defaults else "it accepts none"
                 raise ParameterError(f"{self.name} has no parameter {name!r}", f"{has}")
             _check_parameter(self.name, name, value)
         self._check_cutoff(kind)
         if self.get("over") == "min" and self.cutoff is None:
             raise ParameterError(f'{self.name}(over="min") needs a cut-off, such as {self.name}(over=min)@10')
-        differing = sorted((name, value) for name, value in self.parameters if value != known[name])
+        differing = sorted((name, value) for name, value in self.parameters if value != defaults[name])
         object.__setattr__(self, "parameters", tuple(differing))
 
     def _check_cutoff(self, kind: MeasureKind) -> None:
@@ -72,7 +72,7 @@ class Measure:
         elif cutoff is None and kind.cutoff == "required rank":
             raise ParameterError(f"{self.name} needs a cut-off, such as {self.name}@10")
         elif cutoff is not None and kind.cutoff is None:
-            raise ParameterError(f"{self.name} takes no cut-off; remove @{cutoff:g}")
+            raise ParameterError(f"{self.name} has no cut-off; remove @{cutoff:g}")
         elif cutoff is not None and (not math.isfinite(cutoff) or cutoff != int(cutoff) or cutoff < 1):
             raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off must be a whole number of at least 1")
         elif cutoff is not None:
@@ -85,27 +85,27 @@ class Measure:
 
     @property
     def k(self) -> int | None:
-        """The rank at which the list is cut."""
+        """The rank at which the list is cut; None for the whole list."""
         return int(self.cutoff) if self.cutoff is not None and self.kind.cutoff != "recall" else None
 
     @property
     def rel(self) -> float:
-        """The relevance from which on a document is relevant."""
+        """The lowest relevance of relevant documents."""
         return self.get("rel", 1)
 
     def at_level(self, level: float) -> Measure:
-        """The measure with this level, if it has one and says no other.
+        """Return the measure with this level, if it has levels and does not set one itself.
 
         >>> str(as_measure("AP@5").at_level(2)), str(as_measure("AP(rel=3)").at_level(2)), str(as_measure("nDCG").at_level(2))
         ('AP(rel=2)@5', 'AP(rel=3)', 'nDCG')
         """
         if "rel" not in self.kind.defaults or "rel" in dict(self.parameters):
             return self
-        whole = int(level) if level == int(level) else level  # which prints as people write it
-        return Measure(self.name, self.cutoff, (*self.parameters, ("rel", whole)))
+        printable = int(level) if level == int(level) else level  # prints without decimals
+        return Measure(self.name, self.cutoff, (*self.parameters, ("rel", printable)))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a parameter."""
+        """Return the value of a parameter."""
         return (self.kind.defaults | dict(self.parameters)).get(name, default)
 
     def __str__(self) -> str:
@@ -115,16 +115,16 @@ class Measure:
 
 
 def as_measure(measure: str | Measure) -> Measure:
-    """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
+    """Return the measure with a name (case-insensitive): "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; measures are not changed.
 
-    The names of trec_eval ("map", "ndcg_cut_10", "P.5", "set_F.2"), ranx ("hit_rate@10", "rbp.95") and ir_measures
-    ("nDCG(dcg='exp-log2')@10") are understood too. Case matters for one name alone: exact lower-case "rbp" is trec_eval 10's
+    Names of trec_eval ("map", "ndcg_cut_10", "P.5", "set_F.2"), ranx ("hit_rate@10", "rbp.95") and ir_measures
+    ("nDCG(dcg='exp-log2')@10") are accepted too. Case matters for only one name: exact lower-case "rbp" is trec_eval 10's
     measure, whose p is .9, while "RBP" in any other case has the p of its paper, .8.
 
     Raises
     ------
     ParameterError
-        no such measure (the near ones are named), no such parameter, a cut-off below 1
+        no such measure (similar names are suggested), no such parameter, a cut-off below 1
 
     >>> as_measure("ndcg@10")
     Measure(name='nDCG', cutoff=10, parameters=())
@@ -137,25 +137,25 @@ def as_measure(measure: str | Measure) -> Measure:
 
 
 def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Measures from names, each once; a string may hold several with blanks or commas between them.
+    """Return measures from names, each once; a string may contain several, separated by blanks or commas.
 
     "official" stands for the measures that trec_eval prints by default, "ndcg_cut.10,20" for two cut-offs.
 
     >>> [str(measure) for measure in as_measures("ap, ndcg_cut.10,20 AP(rel=2, definition=normalized(5))@5")]
     ['AP', 'nDCG@10', 'nDCG@20', 'AP(definition=normalized(5), rel=2)@5']
     """
-    several = [measures] if isinstance(measures, (str, Measure)) else measures
-    if not isinstance(several, Iterable):
+    items = [measures] if isinstance(measures, (str, Measure)) else measures
+    if not isinstance(items, Iterable):
         raise ParameterError(f"measures must be names, as in 'AP nDCG@10', not {measures!r}", option="measures")
-    names = (name for each in several for name in ([each] if isinstance(each, Measure) else split(str(each))))
-    chosen = tuple(dict.fromkeys(map(as_measure, names)))
-    if not chosen:
+    names = (name for each in items for name in ([each] if isinstance(each, Measure) else split(str(each))))
+    unique = tuple(dict.fromkeys(map(as_measure, names)))
+    if not unique:
         raise ParameterError("name at least one, such as AP", option="measures")
-    return chosen
+    return unique
 
 
 def lowest_level(measures: Iterable[Measure]) -> float:
-    """The relevance from which on a document is relevant for at least one of the measures; 1 if they say no lower one.
+    """Return the lowest relevance at which a document is relevant for at least one of the measures, but at most 1.
 
     >>> lowest_level(as_measures("AP(rel=2) nDCG")), lowest_level(as_measures("AP(rel=0.5) P@5"))
     (1, 0.5)
@@ -225,16 +225,16 @@ def _check_number(measure: str, name: str, value: Any) -> None:
 def measure_queries(
     judged: pl.DataFrame, queries: pl.DataFrame, measures: Sequence[Measure], version: int
 ) -> dict[Measure, pl.Series]:
-    """The value of each measure for each query: 0 without hits, null without positives.
+    """Compute the value of each measure for each query: 0 without hits, null without positives.
 
     Parameters
     ----------
     judged
         group, document_id, relevance and rank (null: not retrieved) of all judged documents, by group and rank
     queries
-        group (0, 1, ...), n_ranked, the length of its list, and max_grade, the highest grade of all judgements
+        group (0, 1, ...), n_ranked (the length of the query's list), and max_grade (the highest grade of all judgements)
     version
-        of trec_eval, 9 or 10
+        the version of trec_eval, 9 or 10
 
     >>> judged = pl.DataFrame({"group": [0, 0, 0], "relevance": [1.0, 0.0, 2.0], "rank": [2, 3, None]})
     >>> queries = pl.DataFrame({"group": [0], "n_ranked": [10], "max_grade": [2.0]})
@@ -247,10 +247,10 @@ def measure_queries(
 
 
 def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version: int) -> pl.LazyFrame:
-    """The value of one measure for each query; what several measures share is computed once, what none needs, never."""
+    """Plan one measure's values for each query; work that several measures share is done once, unneeded work is not done."""
     kind = measure.kind
-    asked = Asked(measure.k, float(measure.cutoff or 0), kind.defaults | dict(measure.parameters), version)
-    aggregate = kind.of_hits(asked).cast(pl.Float64)
+    arguments = Arguments(measure.k, float(measure.cutoff or 0), kind.defaults | dict(measure.parameters), version)
+    aggregate = kind.of_hits(arguments).cast(pl.Float64)
     if measure.get("judged_only"):
         judged, queries = condensed(judged, queries)
     points, totals = find_hits(judged, queries, kind.hits, measure.rel)
@@ -258,8 +258,8 @@ def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version
         return totals.select(value=aggregate)
     points = every_rank(points, totals, min(measure.k or DEPTH, DEPTH)) if kind.of == "ranks" else cut(points, measure)
     value = pl.col("value").fill_null(0.0)
-    found = points.group_by("group").agg(value=aggregate)
-    plan = totals.join(found, on="group", how="left", maintain_order="left")
+    values = points.group_by("group").agg(value=aggregate)
+    plan = totals.join(values, on="group", how="left", maintain_order="left")
     if kind.ideal:
         best = _first(best_order(judged), measure.k).group_by("group").agg(best=aggregate)
         plan, value = plan.join(best, on="group", how="left", maintain_order="left"), value / pl.col("best")
@@ -267,11 +267,11 @@ def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version
 
 
 def find_hits(judged: pl.LazyFrame, queries: pl.LazyFrame, level: Level, rel: float) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The retrieved documents that are hits at a level, as a points table, and what holds for whole queries.
+    """Return the retrieved documents that are hits at a level, as a points table, and the totals of whole queries.
 
     The points have group, rank, relevance, tp, new_tp, new_n (1 and 1), and nonrelevant_above, unjudged_above (judged documents
-    that are no hit, and such of negative relevance, at better ranks), besides the totals of their query. The totals, in the
-    order of `queries`: group, n_ranked, max_grade, n_positives (hits that there are, retrieved or not) and n_nonrelevant.
+    that are not hits, and documents of negative relevance, at better ranks), besides the totals of their query. The totals, in
+    the order of `queries`: group, n_ranked, max_grade, n_positives (all hits, retrieved or not) and n_nonrelevant.
     """
     relevance = pl.col("relevance")
     is_hit = {"relevant": (relevance >= rel) & (relevance >= 0), "graded": relevance > 0, "judged": relevance >= 0}[level]
@@ -294,15 +294,15 @@ def find_hits(judged: pl.LazyFrame, queries: pl.LazyFrame, level: Level, rel: fl
 
 
 def best_order(judged: pl.LazyFrame) -> pl.LazyFrame:
-    """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
+    """Rank the documents with a grade above 0 by it: no other list has a larger DCG."""
     relevance = pl.col("relevance")
     return rank_items(judged.select("group", relevance, score=relevance).filter(relevance > 0))
 
 
 def every_rank(points: pl.LazyFrame, totals: pl.LazyFrame, depth: int) -> pl.LazyFrame:
-    """group, max_grade, rank and relevance of the ranks from 1 to `depth`: 0 where there is no hit.
+    """Return group, max_grade, rank and relevance of the ranks from 1 to `depth`, with relevance 0 without a hit.
 
-    Only queries with a hit among them are there: every measure is 0 for the others.
+    Queries without a hit among these ranks are omitted: every measure is 0 for them.
     """
     hits = points.filter(pl.col("rank") <= depth).select("group", "rank", "relevance")
     ranks = totals.join(hits, on="group", how="semi").select("group", "max_grade", rank=pl.int_ranges(1, depth + 1))
@@ -314,17 +314,17 @@ def every_rank(points: pl.LazyFrame, totals: pl.LazyFrame, depth: int) -> pl.Laz
 
 
 def condensed(judged: pl.LazyFrame, queries: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """Ranks among the judged documents alone, and the lengths of these lists: as trec_eval -J; documents of the pool go too."""
-    kept = judged.filter(pl.col("relevance") >= 0)
+    """Rank among judged documents only, as trec_eval -J, and return the lists' new lengths; the pool is removed as well."""
+    judged_only = judged.filter(pl.col("relevance") >= 0)
     place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
-    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
-    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
+    judged_only = judged_only.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
+    lengths = judged_only.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
     shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
-    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
+    return judged_only, shorter.with_columns(pl.col("n_ranked").fill_null(0))
 
 
 def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
-    """The points among the first k, with the list's length and the number of positives as the measure takes them."""
+    """Return the points among the first k, with the list's length and the measure's number of positives."""
     if measure.k is not None:
         points = _first(points, measure.k).with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
     return points.with_columns(n_positives=relevance.divisor(measure.get("over", "n_positives"), measure.k))

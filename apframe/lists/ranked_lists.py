@@ -1,4 +1,4 @@
-"""Ranked lists as tables: items -> items in ranking order -> the points where recall rises."""
+"""Ranked lists as tables: items -> items in ranking order -> the points at which recall rises."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
 def item_columns(
     relevance: Column, score: Column, *, ties: Ties, then_by: ThenBy | None, ignore: Column | None
 ) -> tuple[list[pl.Expr], list[bool]]:
-    """Return the columns that `rank_counted` needs: relevance, score, ignore, and keys that order equal scores.
+    """Return the columns that `rank_counted` requires: relevance, score, ignore, and keys that order equal scores.
 
     Returns
     -------
-    The columns, of which the keys are `key 0`, `key 1` and so on, and which of the keys descend.
+    the columns, with the keys `key 0`, `key 1` and so on; and flags of the keys that descend
 
     Raises
     ------
     ParameterError
-        an unknown ties policy; `then_by` beside a policy that orders equal scores itself
+        an unknown ties policy; `then_by` with a policy that orders equal scores itself
 
     >>> columns, descending = item_columns("r", "s", ties="best", then_by=None, ignore=None)
     >>> pl.DataFrame({"r": [1, None], "s": [0.5, 0.5]}).select(columns).rows(), descending
@@ -51,21 +51,21 @@ def item_columns(
 
 
 def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.DataFrame:
-    """The items that count, in ranking order: `rank_items` without what is ignored or was not retrieved (null score).
+    """Rank the items that count, see `rank_items`: without those that are ignored or were not retrieved (null score).
 
     Parameters
     ----------
     items
-        group (a number, one for each list), the columns of `item_columns`, and, if errors shall name it, `row`
+        group (a number for each list), the columns of `item_columns`, and optionally `row`, the number for errors
     descending
-        which of their keys descend
+        flags of the keys that descend
 
     Raises
     ------
     ScoreError
         NaN among scores or relevance
     ColumnError
-        scores that are no numbers
+        scores are not numbers
 
     >>> items = pl.DataFrame({"group": [0] * 3, "relevance": [1.0, 0, 1], "score": [0.1, 0.9, None], "ignore": [False] * 3})
     >>> rank_counted(items).select("rank", "score").rows()
@@ -86,28 +86,28 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
 
 
 def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: bool = True) -> None:
-    """Raise a `ParameterError` where `totals` (group, n_positives) has fewer of them than the list itself.
+    """Raise a `ParameterError` if `totals` (group, n_positives) has a smaller number than there are positives in the list.
 
-    With `positive` false it is the negatives, and the column n_negatives.
+    With `positive` False, it checks negatives and the column n_negatives.
     """
     kind = "positives" if positive else "negatives"
-    given = totals[f"n_{kind}"]
-    if not (given.is_finite() & (given == given.floor()) & (given >= 0)).fill_null(True).all():
+    totals_column = totals[f"n_{kind}"]
+    if not (totals_column.is_finite() & (totals_column == totals_column.floor()) & (totals_column >= 0)).fill_null(True).all():
         raise ParameterError("must be whole numbers of at least 0", option=f"n_{kind}")
     present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
     short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
     if short.height:
-        least, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
+        declared, n_present = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
         raise ParameterError(
             f"n_{kind} is smaller than the number of {kind} present, in {short.height:,} of {totals.height:,} "
             f"{'group' if totals.height == 1 else 'groups'} "
-            f"({least:g} given where {there} are present)",
+            f"({declared:g} given where {n_present} are present)",
             f"count all {kind}, whether retrieved or not",
         )
 
 
 def as_expr(column: float | Column) -> pl.Expr:
-    """The expression of a number, a column's name, or an expression."""
+    """Return the expression of a number, a column's name, or an expression."""
     if isinstance(column, (str, pl.Expr)):
         return exact(column) if isinstance(column, str) else column
     if not isinstance(column, (int, float, pl.Series)):
@@ -117,23 +117,23 @@ def as_expr(column: float | Column) -> pl.Expr:
 
 
 def as_flag(column: Column | None) -> pl.Expr:
-    """The expression of an optional flag: false where it is null, or not given."""
+    """Return the expression of an optional flag: False if it is null or absent."""
     return pl.lit(False) if column is None else as_expr(column).cast(pl.Boolean).fill_null(False)
 
 
 def rank_items(items: Frame, keys: Sequence[str] = (), descending: Sequence[bool] = ()) -> Frame:
-    """The items of every list in ranking order: score descending, then the keys, then the order of the rows.
+    """Sort the items of every list in ranking order: score descending, then the keys, then the order of the rows.
 
     Parameters
     ----------
     items
-        group (a number, one for each list), score, the keys, and what else is carried along
+        group (a number for each list), score, the keys, and further columns, which are kept
     keys, descending
-        columns that order items of equal score, and which of them descend
+        columns that order items of equal score, and flags of those that descend
 
     Returns
     -------
-    The same rows by group and `rank`, which is from 1 within each list.
+    The same rows by group and `rank`, which starts at 1 in each list.
 
     >>> items = pl.DataFrame({"group": [0, 0, 1], "score": [0.1, 0.9, 0.5], "relevance": [1.0, 0.0, 1.0]})
     >>> rank_items(items)["rank"].to_list(), rank_items(items)["score"].to_list()
@@ -144,28 +144,27 @@ def rank_items(items: Frame, keys: Sequence[str] = (), descending: Sequence[bool
 
 
 def count_positives(ranked: pl.DataFrame) -> pl.DataFrame:
-    """`tp`, the positives (relevance above 0) down to each rank, as a further column of `rank_items`."""
+    """Add `tp`, the number of positives (relevance above 0) down to each rank, to the result of `rank_items`."""
     return ranked.with_columns(tp=(pl.col("relevance") > 0).cast(pl.Int64).cum_sum().over("group"))
 
 
 def last_of_ties() -> pl.Expr:
-    """A flag for `rank_items`: the last item of those that have the same score in a list."""
+    """Return a condition for rows of `rank_items`: the last of the items that have the same score in a list."""
     group, score = pl.col("group"), pl.col("score")
     return ((group != group.shift(-1)) | (score != score.shift(-1))).fill_null(True)
 
 
 def find_points(ranked: pl.DataFrame, *, by_score: bool = False) -> pl.DataFrame:
-    """The points where recall rises: every positive, or, `by_score`, every block of equal scores that holds one.
+    """Return the points at which recall rises: every positive, or, `by_score`, every block of equal scores that has one.
 
     Parameters
     ----------
     ranked
-        from `rank_items`, with `relevance` (more than 0 is positive)
+        the result of `rank_items`, with `relevance` (positive above 0)
 
     Returns
     -------
-    The columns of `ranked`, and tp and rank (positives and all items down to there), new_tp and new_n (what the point adds to
-    them).
+    The columns of `ranked`, and tp and rank (positives and all items so far), new_tp and new_n (the increases at this point).
 
     >>> items = pl.DataFrame({"group": [0, 0, 0], "score": [0.9, 0.5, 0.5], "relevance": [0.0, 1.0, 0.0]})
     >>> find_points(rank_items(items)).select("tp", "rank", "new_tp", "new_n").rows()
@@ -184,7 +183,7 @@ def find_points(ranked: pl.DataFrame, *, by_score: bool = False) -> pl.DataFrame
 
 
 def _where(items: pl.DataFrame, broken: pl.Series) -> str:
-    """Which rows are broken: their own numbers, or, where rows have none, places in their groups."""
+    """Describe the broken rows: by their own numbers, or, without these, by their positions in their groups."""
     if "row" in items.columns:
         return f"row {listed(items['row'].filter(broken).to_list())}"
     places = items.select("group", row=pl.int_range(1, pl.len() + 1).over("group")).filter(broken)
@@ -195,7 +194,7 @@ def _where(items: pl.DataFrame, broken: pl.Series) -> str:
 
 
 def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
-    """Columns and their directions."""
+    """Return columns and their directions."""
     is_one = isinstance(then_by, (str, pl.Expr)) or (isinstance(then_by, tuple) and then_by[-1:] in (("asc",), ("desc",)))
     keys = [then_by] if is_one else [*(then_by or ())]
     pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]

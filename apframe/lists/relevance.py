@@ -1,7 +1,7 @@
 """Measures at a rank, as aggregates over the hits of a list: `points.group_by(...).agg(...)`.
 
-The table has a row for each point among the first k (without k, in the list), as `find_points` makes it: `rank`, `new_tp` (its
-hits, one unless equal scores are one point), `relevance` (the grade), and, the same in all rows of a list, `n_positives` and
+The table has a row for each point among the first k (without k, in the list), see `find_points`: `rank`, `new_tp` (its hits,
+which is one unless equal scores form one point), `relevance` (the grade), and, equal in all rows of a list, `n_positives` and
 `n_ranked`, the length of the list. A list without hits has no rows there; every measure is 0 for it.
 """
 
@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of
 
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
-_HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may be one
+_HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may form one
 OVER = ("n_positives", "min", "hits")
 GAINS = ("linear", "exp")
 
@@ -28,12 +28,12 @@ def divisor(over: str, k: int | None) -> pl.Expr:
 
 
 def precision(k: int | None) -> pl.Expr:
-    """Hits over k; without k over the length of the list."""
+    """Hits divided by k; without k, by the length of the list."""
     return _HITS / (_RANKED.first() if k is None else k)
 
 
 def recall() -> pl.Expr:
-    """Hits over all positives."""
+    """Hits divided by all positives."""
     return _HITS / _POSITIVES.first()
 
 
@@ -43,23 +43,23 @@ def f_beta(k: int | None, beta: float) -> pl.Expr:
 
 
 def f_beta_of(precision: pl.Expr, recall: pl.Expr, beta: float) -> pl.Expr:
-    """(1 + beta²) P R / (beta² P + R), 0 where both are 0."""
+    """(1 + beta²) P R / (beta² P + R); 0 if both are 0."""
     below = beta**2 * precision + recall
     return pl.when(below > 0).then((1 + beta**2) * precision * recall / below).otherwise(0.0)
 
 
 def r_precision() -> pl.Expr:
-    """Hits among the first R over R."""
+    """Hits among the first R, divided by R."""
     return (_RANK <= _POSITIVES).sum() / _POSITIVES.first()
 
 
 def reciprocal_rank() -> pl.Expr:
-    """1 over the first hit's rank."""
+    """1 divided by the rank of the first hit."""
     return 1 / _RANK.min()
 
 
 def success() -> pl.Expr:
-    """1 with a hit."""
+    """1 if there is a hit."""
     return (pl.len() > 0).cast(pl.Float64)
 
 

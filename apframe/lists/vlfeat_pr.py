@@ -1,4 +1,4 @@
-"""Precision and recall of one ranked list with the options, and the conventions, of VLFeat's `vl_pr`."""
+"""Precision and recall of one ranked list with the options and conventions of VLFeat's `vl_pr`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apframe.metrics.points import envelope, recall_of
 from apframe.rows import row_numbers
 from apframe.wording import counted, listed
 
-_EMPTY = 1e-10  # what VLFeat divides by where a class is said to be empty
+_EMPTY = 1e-10  # VLFeat's divisor for a class that is declared empty
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -22,13 +22,13 @@ class PrecisionRecall:
     Attributes
     ----------
     curve
-        recall, precision, score, tp, fp: one row per retrieved item, best score first, after the point where nothing is
-        retrieved (recall 0, precision 1, no score). With `stable`: one row per item as they were given and no such point;
-        recall, precision, tp and fp are null where an item was not retrieved.
+        recall, precision, score, tp, fp: one row per retrieved item, best score first, after a point where nothing is retrieved
+        (recall 0, precision 1, no score). With `stable`: one row per item in the original order and no such point; recall,
+        precision, tp and fp are null for items that were not retrieved.
     auc
-        the area under straight lines between the points; where interpolated, under steps, which is `ap`
+        the area under straight lines between the points; if interpolated, under steps, which equals `ap`
     ap
-        the precision at each positive, averaged over all positives there are
+        the precision at each positive, averaged over all positives
     ap_interp_11
         the largest precision at recall >= 0, .1, … 1, averaged
     random_baseline
@@ -63,49 +63,49 @@ def vl_pr(
     stable: bool = False,
     normalize_prior: float | None = None,
 ) -> PrecisionRecall:
-    """The precision-recall curve and its areas, as VLFeat computes them.
+    """Compute the precision-recall curve and its areas as VLFeat does.
 
     Walking down the scores, with p positives and n negatives in all, `recall = tp / p` and `precision = tp / (tp + fp)`, which
-    is 1 while nothing is counted. Equal scores stay in the order they were given. Source: VLFeat, `vl_pr` and `vl_tpfp`.
+    is 1 as long as nothing is counted. Equal scores keep their order. Source: VLFeat, `vl_pr` and `vl_tpfp`.
 
     Parameters
     ----------
     labels
-        a sequence, Series or array of numbers: above 0 positive, below 0 negative, 0 ignored (a point of the curve that counts
-        neither way). Flags are refused, as False would be ignored.
+        a sequence, Series or array of numbers: above 0 positive, below 0 negative, 0 ignored (a point of the curve that does
+        not count). Flags are rejected, because False would be ignored.
     scores
-        one for each label; -inf (or null): not retrieved
+        one for each label; -inf (or null) means not retrieved
     num_positives, num_negatives
-        how many there are, in place of those among the labels; the further ones are never retrieved, with `include_inf`
-        neither. `num_negatives` changes `normalize_prior` and `random_baseline` alone.
+        the number of all positives and negatives, instead of the number among the labels; the additional ones are never
+        retrieved, not even with `include_inf`. `num_negatives` only changes `normalize_prior` and `random_baseline`.
     include_inf
-        retrieve items of score -inf too, last
+        whether to retrieve items of score -inf too, last
     interpolate
-        precision is the largest at this recall or beyond
+        whether precision is the largest at this recall or a higher one
     stable
-        the curve has the order of the labels
+        whether the curve has the order of the labels
     normalize_prior
-        weigh positives and negatives such that this share (0 to 1) of all is positive (Hoiem et al. 2012):
+        weights for positives and negatives such that this share (0 to 1) of all is positive (Hoiem et al. 2012):
         `precision = (tp a / p) / (tp a / p + fp (1 - a) / n)`
 
     Returns
     -------
-    A `PrecisionRecall`. `ap` is the definition "step", with `interpolate` "interpolated", and `auc` is "trapezoid".
-    `ap_interp_11` differs from "eleven_point": the first point, recall 0 and precision 1, is one of the curve, so that level 0
-    always has precision 1. Where VLFeat puts 1e-10 for 0, 0 is kept: values without positives are null, not 0 or NaN, and the
-    precision of negatives alone is 0.
+    A `PrecisionRecall`. `ap` is the definition "step", or "interpolated" with `interpolate`, and `auc` is "trapezoid".
+    `ap_interp_11` differs from "eleven_point": the first point, recall 0 and precision 1, belongs to the curve, so level 0
+    always has precision 1. Where VLFeat replaces 0 by 1e-10, 0 is kept: values without positives are null, not 0 or NaN, and
+    the precision of negatives alone is 0.
 
     Raises
     ------
     ParameterError
-        labels and scores that are not as many, or no numbers; a count that is no whole number; a prior outside (0, 1)
+        labels and scores of different lengths, or not numbers; a count that is not a whole number; a prior outside (0, 1)
     ScoreError
-        NaN among scores, NaN or null among labels; the rows are named
+        NaN among scores, NaN or null among labels; the error names the rows
 
     Warns
     -----
     CountWarning
-        a count smaller than that among the labels: recall may end above 1
+        a count is smaller than the number among the labels: recall may end above 1
 
     >>> result = vl_pr([1, -1, 1], [0.9, 0.8, 0.7], num_positives=4)
     >>> result
@@ -157,7 +157,7 @@ def vl_pr(
 
 
 def _items(labels: Any, scores: Any) -> pl.DataFrame:
-    """row, label, score; without NaN or null."""
+    """Return row, label, score; without NaN or null."""
     label, score = _numbers("labels", labels), _numbers("scores", scores).fill_null(-float("inf"))
     if len(label) != len(score):
         raise ParameterError(
@@ -181,12 +181,12 @@ def _numbers(name: str, values: Any) -> pl.Series:
     return series.cast(pl.Float64)
 
 
-def _count(option: str, given: float | None, present: int) -> int:
-    if given is None:
+def _count(option: str, argument: float | None, present: int) -> int:
+    if argument is None:
         return present
-    number = whole_number(option, int(given) if isinstance(given, float) and given.is_integer() else given, 0)
+    number = whole_number(option, int(argument) if isinstance(argument, float) and argument.is_integer() else argument, 0)
     if number < present:
         kind = option.removeprefix("num_")
-        message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all of them"
+        message = f"{option}={argument} is smaller than the {present} {kind} among the labels; count all of them"
         warn(message, CountWarning)
     return number

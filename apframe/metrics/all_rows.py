@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedRows:
-    """The detections that count, by list, then rank; what has two axes is of shape (rows or lists, weightings).
+    """The detections that count, by list, then rank. Arrays with two axes have the shape (rows or lists, weightings).
 
     Attributes
     ----------
     list, score, is_true
-        of each of them
+        of each detection
     bounds
-        where each list begins, and the last one ends
+        the first row of each list, and the end of the last list
     own
-        the weight of its image
+        the weight of the detection's image
     positives
-        the weight of the annotations that count, of each list
+        the total weight of the annotations that count, for each list
     ends
-        gives the lowest and the highest score of each list, also of detections that do not count, of shape (2, lists,
-        weightings); NaN where there is none
+        a function that returns the lowest and the highest score of each list, including detections that do not count, of shape
+        (2, lists, weightings); NaN for a list without detections
     """
 
     list: np.ndarray
@@ -46,14 +46,14 @@ class ListedRows:
 
 
 class AllRows(OfVerdicts):
-    """Definitions of all rows of a list. An image of weight 0 is not there, its scores neither."""
+    """Definitions that need all rows of a list. An image of weight 0 is absent, and so are its scores."""
 
     why_no_points = "needs all rows of a list with their scores, not the true positives alone"
-    n_steps: ClassVar[int] = 0  # numbers of each list that are computed at once
+    n_steps: ClassVar[int] = 0  # how many numbers of each list are computed at once
 
     @abstractmethod
     def area(self, rows: ListedRows) -> np.ndarray:
-        """Average precision of each list, of shape (lists, weightings); anything where there are no positives."""
+        """Return the average precision of each list, of shape (lists, weightings); any value for lists without positives."""
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
@@ -71,13 +71,13 @@ class AllRows(OfVerdicts):
 
 
 def _ends(cells: Cells, weights: np.ndarray) -> np.ndarray:
-    """The lowest and the highest score of each list on images that weigh something, see `ListedRows`."""
+    """The lowest and the highest score of each list on images of positive weight, see `ListedRows`."""
     import numpy as np
 
     from apframe.metrics.list_sums import extremes
 
     is_there = weights.take(cells.detections["image"], axis=0) > 0
-    found = []
+    limits = []
     for pick, none in ((np.minimum, np.inf), (np.maximum, -np.inf)):
-        found.append(extremes(pick, np.where(is_there, cells.detections["score"][:, None], none), cells.starts, none))
-    return np.where(np.isfinite(found), found, np.nan)
+        limits.append(extremes(pick, np.where(is_there, cells.detections["score"][:, None], none), cells.starts, none))
+    return np.where(np.isfinite(limits), limits, np.nan)

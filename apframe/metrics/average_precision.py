@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AveragePrecision(Metric):
-    """Average precision by a definition.
+    """Average precision by one definition.
 
     Attributes
     ----------
     definition, addend
-        of average precision, and what is added to the divisor of precision
+        the definition of average precision, and a small number that is added to the divisor of precision
     counts_absent
-        whether a list without positives has an average precision, of 0; otherwise it has none
+        whether a list without positives has an average precision of 0; otherwise it has none
     """
 
     definition: Definition
@@ -36,13 +36,13 @@ class AveragePrecision(Metric):
     line: ClassVar = "precision"
 
     def describe(self) -> str:
-        """The definition in words."""
+        """Describe the definition in words."""
         spaced = "; 2.2e-16 is added to the divisor of every precision" if self.addend else ""
         return f"AP by the definition {self.definition}: {self.definition.formula}{spaced}"
 
     @property
     def average_precision(self) -> AveragePrecision:
-        """Itself."""
+        """The metric itself."""
         return self
 
     def with_definition(self, definition: Definition) -> AveragePrecision:
@@ -51,7 +51,7 @@ class AveragePrecision(Metric):
 
     @property
     def absent(self) -> float:
-        """What a list without positives has."""
+        """The value of a list without positives."""
         return 0.0 if self.counts_absent else float("nan")
 
     @property
@@ -60,7 +60,7 @@ class AveragePrecision(Metric):
         return self.definition.reads_remainder
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """Average precision.
+        """Return the average precision of each list.
 
         >>> import numpy as np
         >>> from apframe.matching.verdicts import example
@@ -74,7 +74,7 @@ class AveragePrecision(Metric):
         return {"ap": self.definition.average(cells, weights, self.addend, self.absent)}
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
-        """See `Metric.influence`; for definitions that vary as the area under precision does."""
+        """See `Metric.influence`; only for definitions that vary as the area under precision does."""
         if not self.definition.varies_as_area:
             return {}
         from apframe.metrics.influence import influence_on_area
@@ -84,34 +84,34 @@ class AveragePrecision(Metric):
 
 @dataclass(frozen=True)
 class WithAverage(Metric):
-    """Average precision, and further numbers computed from it or beside it."""
+    """Average precision, and further numbers computed from it or together with it."""
 
     average: AveragePrecision
     line: ClassVar = "precision"
 
     def describe(self) -> str:
-        """The description of its average precision."""
+        """Return the description of the average precision."""
         return self.average.describe()
 
     @property
     def average_precision(self) -> AveragePrecision:
-        """Its average precision, the first of its numbers."""
+        """The average precision, which is the first of the metric's numbers."""
         return self.average
 
     def with_definition(self, definition: Definition) -> Self:
-        """The same metric with average precision by another definition."""
+        """Return the same metric with average precision by another definition."""
         return replace(self, average=self.average.with_definition(definition))
 
 
 @dataclass(frozen=True)
 class Recall(Metric):
-    """The share of the positives that are found in the whole list, and how many positives there are."""
+    """The share of the positives that are detected in the whole list, and the number of positives."""
 
     columns: ClassVar = ("recall", "n_positives")
     reads_remainder: ClassVar = True
 
     def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
-        """How many positives there are of what is wanted, of shape (cells, lists, weightings)."""
+        """Return the number of positives of each output, of shape (cells, lists, weightings)."""
         import numpy as np
 
         of_range = {
@@ -121,24 +121,24 @@ class Recall(Metric):
         return np.stack([of_range[cell.area_range] for cell in cells.wanted])
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """Recall, NaN without positives, and their number."""
+        """Return recall, which is NaN without positives, and the number of positives."""
         import numpy as np
 
         if weights.are_once:
             from apframe.metrics.plain_sums import hits
 
-            found = hits(cells)
+            n_hits = hits(cells)
         else:
             from apframe.metrics.weighted_sums import weighted_hits
 
-            found = weighted_hits(cells, weights)
+            n_hits = weighted_hits(cells, weights)
         positives = self.positives(cells, weights)
         with np.errstate(invalid="ignore", divide="ignore"):
-            recall = np.where(positives > 0, found / positives, np.nan)
+            recall = np.where(positives > 0, n_hits / positives, np.nan)
         return {"recall": recall, "n_positives": positives}
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
-        """See `Metric.influence`: an image contributes what it finds, less its share of what is found."""
+        """See `Metric.influence`: an image contributes its true positives, minus its share of all true positives."""
         from apframe.metrics.influence import influence_on_recall
 
         return {"recall": influence_on_recall(cells, weights)}
@@ -146,13 +146,13 @@ class Recall(Metric):
 
 @dataclass(frozen=True)
 class DetectionCount(Metric):
-    """How many detections count: true and false positives."""
+    """The number of detections that count: true and false positives."""
 
     columns: ClassVar = ("n_detections",)
     reads_remainder: ClassVar = True
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """The number of detections."""
+        """Return the number of detections."""
         if weights.are_once:
             from apframe.metrics.plain_sums import detections
 
@@ -164,14 +164,14 @@ class DetectionCount(Metric):
 
 @dataclass(frozen=True)
 class ImageCount(Metric):
-    """How many images have annotations that count: by so many, a list counts in means where a protocol weighs them so."""
+    """The number of images with annotations that count, by which some protocols weight a list in means."""
 
     columns: ClassVar = ("n_images",)
     reads_remainder: ClassVar = True
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """The number of images."""
+        """Return the number of images."""
         import numpy as np
 
-        found = [cells.images_with_positives(cell.area_range, weights.given) for cell in cells.wanted]
-        return {"n_images": np.stack(found)}
+        n_images = [cells.images_with_positives(cell.area_range, weights.given) for cell in cells.wanted]
+        return {"n_images": np.stack(n_images)}

@@ -1,4 +1,4 @@
-"""Cells of verdicts, as arrays: what every metric reads."""
+"""Cells of verdicts as arrays, which every metric reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Reader = Callable[[Weights, int, int, int], Columns]
 
 @dataclass(frozen=True)
 class Cell:
-    """A number that is wanted of every list: in an area range, at a limit, the mean over thresholds; all by number, from 0."""
+    """One number per list: in an area range, at a limit, averaged over thresholds; all of them are numbers from 0."""
 
     thresholds: tuple[int, ...]
     area_range: int
@@ -41,13 +41,13 @@ class Counted:
     Attributes
     ----------
     at
-        their places among all detections
+        the position of each among all detections
     list, image, score
-        of each of them
+        of each detection
     bounds
-        where each list begins, and the last one ends
+        the first row of each list, and the end of the last list
     hit
-        the row in the hits of the limit by which each is a true positive; -1 for false positives
+        the row of the limit's hits by which the detection is a true positive; -1 for false positives
     """
 
     at: np.ndarray
@@ -59,43 +59,43 @@ class Counted:
 
     @property
     def is_true(self) -> np.ndarray:
-        """Flags of the true positives."""
+        """True for true positives."""
         flags: np.ndarray = self.hit >= 0
         return flags
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Verdicts of some whole lists as arrays, complete when made, so that threads can share them; `Cells.of` makes them.
+    """Verdicts of whole lists as arrays, complete from the start, so that threads can share them; `Cells.of` makes them.
 
-    What metrics prepare from them is kept with them, see `kept`.
+    Values that metrics prepare from the cells are stored in them, see `kept`.
 
     Attributes
     ----------
     wanted
-        what is asked for
+        the outputs: cells whose numbers are computed
     thresholds, limits
-        of similarity, and numbers of `max_detections`, ascending
+        similarity thresholds, and values of `max_detections`, ascending
     n_images
-        how many images there are, also those without rows
+        the number of images, including those without rows
     detections, annotations
         the columns of these tables of `Verdicts`, by list
     hits
-        columns of `Verdicts.hits`, and `list`, `place` and `inside` of their detections; for each limit
+        for each limit: the columns of `Verdicts.hits`, with `list`, `place` and `inside` of the detections
     at_cut_offs, to_choose_by
-        hits at score cut-offs, and those from whose scores cut-offs are chosen; None where matching has no cut-offs
+        hits at score cut-offs, and the hits whose scores are candidates for cut-offs; None if matching has no cut-offs
     positives
-        how many annotations count, of shape (lists, ranges)
+        the number of annotations that count, of shape (lists, ranges)
     starts
-        where the detections of each list begin, and the last one ends
+        the first detection of each list, and the end of the last list
     deepest
-        the largest place of each list: a limit of that many detections, or more, does not change the list
+        the largest place of each list: a limit of at least this many detections does not change the list
     undefined
-        of each list, bits of the kinds of errors that have no value
+        for each list, bits of the errors that are undefined
     members, members_of
-        numbers of images, and where those of each list begin and end among these, of shape (2, lists)
+        numbers of images; and the first and the last (exclusive) member of each list, of shape (2, lists)
     remainder
-        detections that are not among these, but count
+        detections that count without being among these
     """
 
     wanted: tuple[Cell, ...]
@@ -118,7 +118,7 @@ class Cells:
 
     @classmethod
     def of(cls, verdicts: Verdicts, wanted: Sequence[Cell] = (), remainder: Remainder | None = None) -> Cells:
-        """The cells of all lists.
+        """Return the cells of all lists.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).positives.tolist()
@@ -161,63 +161,63 @@ class Cells:
 
     @property
     def n_lists(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return len(self.positives)
 
     def wanting(self, wanted: Sequence[Cell]) -> Cells:
-        """The same, with other numbers asked for; what is kept is shared."""
+        """Return the same cells with other outputs; stored values are shared."""
         return replace(self, wanted=tuple(wanted))
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What has been made under a key, or is made now: metrics prepare something once, and read it under many weights."""
-        made: Made = self._kept.get(key, make)
-        return made
+        """Return the value stored under a key, or compute and store it: it is prepared once, and read under many weights."""
+        value: Made = self._kept.get(key, make)
+        return value
 
     def has(self, key: Hashable) -> bool:
-        """Whether something is kept under a key."""
+        """Return True if a value is stored under this key."""
         return key in self._kept.values
 
     def parts(self) -> list[tuple[slice, Cells]]:
-        """The cells in parts of whole lists, which can be read on their own, and the numbers of their lists."""
+        """Split the cells into parts of whole lists that can be read separately; returns the lists' numbers with each part."""
         if self.remainder is not None:
             return [(slice(None), self)]
-        work = self.starts // 8  # of a detection there are some bits, of a hit a number at each threshold where it holds
+        work = self.starts // 8  # a detection has a few bits, a hit has a number at each threshold where it holds
         work += len(self.thresholds) // 2 * np.searchsorted(self.hits[-1]["detection"], self.starts)
         return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
 
     def blocks(self, n_rows: int) -> list[tuple[slice, Cells]]:
-        """As `parts`: runs of whole lists of about so many detections, which are kept."""
+        """Split the cells into runs of whole lists with about `n_rows` detections each, as in `parts`; the runs are stored."""
         bounds = cut_into_runs(np.diff(self.starts), n_rows)
         if len(bounds) < 2:
             return [(slice(0, self.n_lists), self)]
         return self.kept(("blocks", n_rows), lambda: [(slice(*each), self._of_lists(*each)) for each in bounds])
 
     def _of_lists(self, begin: int, end: int) -> Cells:
-        """The lists number begin .. end - 1."""
-        lists, found = slice(begin, end), slice(*self.starts[[begin, end]])
+        """Return the lists with numbers begin .. end - 1."""
+        lists, detections = slice(begin, end), slice(*self.starts[[begin, end]])
         number = self.annotations["list"]
         expected = slice(*np.searchsorted(number, np.array([begin, end], dtype=number.dtype)))
-        before = {"list": begin, "detection": found.start, "annotation": expected.start}
+        before = {"list": begin, "detection": detections.start, "annotation": expected.start}
 
         def cut(columns: Columns, rows: slice) -> Columns:
             cuts = {name: column[rows] for name, column in columns.items()}
             return cuts | {name: cuts[name] - cuts[name].dtype.type(first) for name, first in before.items() if name in cuts}
 
         def cut_hits(columns: Columns) -> Columns:
-            return cut(columns, slice(*np.searchsorted(columns["detection"], [found.start, found.stop])))
+            return cut(columns, slice(*np.searchsorted(columns["detection"], [detections.start, detections.stop])))
 
         hits = [cut_hits(self.hits[0])]
         for m in range(1, len(self.hits)):
             hits.append(hits[-1] if self.hits[m] is self.hits[m - 1] else cut_hits(self.hits[m]))
         return replace(
             self,
-            detections=cut(self.detections, found),
+            detections=cut(self.detections, detections),
             annotations=cut(self.annotations, expected),
             hits=hits,
             at_cut_offs=None if self.at_cut_offs is None else cut_hits(self.at_cut_offs),
             to_choose_by=None if self.to_choose_by is None else cut_hits(self.to_choose_by),
             positives=self.positives[lists],
-            starts=self.starts[begin : end + 1] - found.start,
+            starts=self.starts[begin : end + 1] - detections.start,
             deepest=self.deepest[lists],
             undefined=self.undefined[lists],
             members_of=self.members_of[:, lists],
@@ -225,7 +225,7 @@ class Cells:
         )
 
     def walk(self, ranges: Sequence[int], m: int) -> Walk:
-        """The detections, of which those count that are inside area ranges, given by number, within limit number m."""
+        """Return the detections in rank order, with those that count inside area ranges (numbers) and within limit number m."""
         every, limit = range(self.positives.shape[1]), self.limits[m]
         flags = self.kept("inside", lambda: pack(np.stack([has_bit(self.detections["inside"], k) for k in every])))
         inside = flags[list(ranges)]
@@ -234,9 +234,9 @@ class Cells:
         return Walk(self.starts, inside & pack((self.detections["place"] <= limit)[None]), limit)
 
     def rows_of(self, ranges: Sequence[int], m: int, *, lists: np.ndarray | None = None, for_curves: bool = True) -> SliceRows:
-        """The assignments that change a count in area ranges, given by number, within limit number m.
+        """Return the assignments that change a count in area ranges (numbers) within limit number m.
 
-        `lists` has a flag for each list that is wanted. There is one range only where there is a `remainder`.
+        `lists` has a flag for each list; unflagged lists are left out. With a `remainder`, there must be only one range.
         """
         rows = select_rows(self.hits[m], self.walk(ranges, m), ranges, lists=lists, for_curves=for_curves)
         if self.remainder is None:
@@ -244,9 +244,9 @@ class Cells:
         return self.remainder.count(rows, ranges, m, self.detections["list"], for_curves=for_curves)
 
     def counted(self, t: int, k: int, m: int) -> Counted:
-        """The detections that count at threshold t, in range k and within limit m, all by number.
+        """Return the detections that count at threshold t, in range k and within limit m (numbers).
 
-        Where the same ones count at several thresholds, their `image` is the same array.
+        If the same detections count at several thresholds, their `image` is the same array.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).counted(0, 0, 0).is_true.tolist()
@@ -265,16 +265,16 @@ class Cells:
         at = np.flatnonzero(counts)
         of, image, score = (rows[name][at] for name in ("list", "image", "score"))
         for other in range(len(self.thresholds)):
-            made = self._kept.values.get(("counted", other, k, m))
-            if made is not None and np.array_equal(made.image, image):
-                image = made.image
+            other_rows = self._kept.values.get(("counted", other, k, m))
+            if other_rows is not None and np.array_equal(other_rows.image, image):
+                image = other_rows.image
         return Counted(at, of, image, score, list_bounds(of, self.n_lists), hit[at])
 
     def rows_at(self, kind: str, factor: str | None, t: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rows that count at threshold t, in range k and within limit m, ascending, and what is in their column `factor`.
+        """Return the rows that count at threshold t, in range k, within limit m, ascending, and their values of a column.
 
-        `kind` is "annotations", "detections" or "true_positives", whose numbers are those of detections and whose columns are
-        those of `hits`. None stands for ones: `factor` is None, or there is no such column.
+        `kind` is "annotations", "detections" or "true_positives". Rows of true positives are numbers of detections, and their
+        columns are columns of `hits`. The values are those of column `factor`; None stands for ones.
         """
         if kind == "annotations":
             rows = np.flatnonzero(has_bit(self.annotations["counts"], k))
@@ -288,13 +288,13 @@ class Cells:
         return rows, None if factor is None or factor not in columns else columns[factor][at]
 
     def sum_rows(self, kind: str, factor: str | None, weights: np.ndarray, t: int, k: int, m: int) -> np.ndarray:
-        """The sums over these rows under weights of shape (images, weightings); of shape (lists, weightings)."""
+        """Sum weights of shape (images, weightings) over the rows of `rows_at`; the sums are of shape (lists, weightings)."""
         columns = self.annotations if kind == "annotations" else self.detections
         rows, factors = self.rows_at(kind, factor, t, k, m)
         return sums_of_weights(weights, columns["image"][rows], columns["list"][rows], self.n_lists, factors)
 
     def expected(self, k: int, weights: np.ndarray) -> np.ndarray:
-        """How many annotations count in range k, under weights of shape (images, weightings); of shape (lists, weightings).
+        """Weighted number of annotations that count in range k, of shape (lists, weightings); see `sum_rows`.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
@@ -303,16 +303,16 @@ class Cells:
         return self.sum_rows("annotations", None, weights, 0, k, 0)
 
     def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
-        """As `kept`, of these weights: metrics that are read one after the other share it."""
-        made: Made = weights.kept.get((self._kept, key), make)
-        return made
+        """As `kept`, but stored with these weights, so that metrics that are read one after the other share the value."""
+        value: Made = weights.kept.get((self._kept, key), make)
+        return value
 
     def positives_under(self, k: int, weights: Weights) -> np.ndarray:
-        """As `expected`, under weights as given."""
+        """As `expected`, but under unscaled weights."""
         return self.kept_under(weights, ("positives", k), lambda: self.expected(k, weights.given))
 
     def first_positives(self, k: int) -> np.ndarray:
-        """The first annotation of each list and image among those that count in range k.
+        """Return the first annotation of each list and image among those that count in range k.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).first_positives(0).tolist()
@@ -323,7 +323,7 @@ class Cells:
         return counts[np.unique(key, return_index=True)[1]]
 
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
-        """How many images have annotations that count in range k, as in `expected`.
+        """Weighted number of images with annotations that count in range k, with the shapes of `expected`.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).images_with_positives(0, np.array([[2.0], [1.0]])).tolist()
@@ -333,7 +333,7 @@ class Cells:
         return sums_of_weights(weights, rows["image"][first], rows["list"][first], self.n_lists)
 
     def images_of(self, weights: np.ndarray) -> np.ndarray:
-        """How many images each list is of, under weights of shape (images, weightings); of shape (lists, weightings).
+        """Weighted number of images of each list, of shape (lists, weightings), from weights of shape (images, weightings).
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).images_of(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
@@ -344,11 +344,11 @@ class Cells:
         return upto[end] - upto[begin]
 
     def means(self, columns: Sequence[str], read: Reader, weights: Weights, n_rows: int = 0) -> dict[str, np.ndarray]:
-        """The means over thresholds of what is wanted, by column, each of shape (cells, lists, weightings).
+        """Return the means over thresholds for each output, by column, each of shape (cells, lists, weightings).
 
-        `read` takes weights, and numbers of a threshold, a range and a limit. It gives the columns there, of shape (lists,
-        weightings). A number that has no value (NaN) at one of the thresholds has none. The weights are some of the weightings
-        at a time, so that columns of as many rows as there are detections, or of `n_rows`, stay small.
+        `read` gets weights and the numbers of a threshold, a range and a limit, and returns the columns there, of shape (lists,
+        weightings). The mean is undefined (NaN) if a number is undefined at any of the thresholds. Weightings are split into
+        blocks, so that columns with one row per detection, or with `n_rows` rows, stay small.
         """
         blocks = weights.blocks(max(n_rows, len(self.detections["list"])))
         parts = [self._means(columns, partial(read, block), block.n) for block in blocks]
@@ -360,28 +360,28 @@ class Cells:
         self, columns: Sequence[str], read: Callable[[int, int, int], Mapping[str, np.ndarray]], n_weightings: int
     ) -> dict[str, np.ndarray]:
         places = {(t, cell.area_range, cell.limit) for cell in self.wanted for t in cell.thresholds}
-        found = {place: read(*place) for place in sorted(places)}
-        made = {name: np.empty((len(self.wanted), self.n_lists, n_weightings)) for name in columns}
+        columns_at = {place: read(*place) for place in sorted(places)}
+        results = {name: np.empty((len(self.wanted), self.n_lists, n_weightings)) for name in columns}
         for place, cell in enumerate(self.wanted):
-            of = [found[t, cell.area_range, cell.limit] for t in cell.thresholds]
-            for name, values in made.items():
+            of = [columns_at[t, cell.area_range, cell.limit] for t in cell.thresholds]
+            for name, values in results.items():
                 values[place] = np.mean([each[name] for each in of], axis=0)
-        return made
+        return results
 
 
 def held_at(hits: Columns, threshold: int, k: int) -> np.ndarray:
-    """Flags of the hits that hold at the threshold in the area range."""
+    """True for the hits that hold at the threshold in the area range."""
     held: np.ndarray = (hits["first"] <= threshold) & (threshold < hits["last"]) & has_bit(hits["ranges"], k)
     return held
 
 
 def columns_of(table: pl.DataFrame) -> dict[str, np.ndarray]:
-    """The columns of a table as arrays."""
+    """Return the columns of a table as arrays."""
     return {column.name: column.to_numpy() for column in table}
 
 
 def _members(verdicts: Verdicts) -> tuple[np.ndarray, np.ndarray]:
-    """The images of the lists, see `Cells.members`."""
+    """Return the images of the lists, see `Cells.members`."""
     if verdicts.members is None:
         n = verdicts.images.height
         return np.arange(n), np.tile(np.array([[0], [n]]), (1, verdicts.lists.height))

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 def compute_arrays(cells: Cells, definition: Levels, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
-    """The reference's arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
+    """Return the reference's arrays: `precision`, `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
 
     Parameters
     ----------
     cells
-        of all lists; the reference puts the score of each list's first detection at recall levels of 0, whatever its outcome
+        of all lists; at recall levels of 0, the reference writes the score of each list's first detection, whatever its outcome
     definition, addend
-        the recall levels, and what is added to the divisor of precision
+        the recall levels, and a small number that is added to the divisor of precision
     precision_at
-        places of the `max_detections` at which `precision` and `scores` are computed; they are -1 at the others
+        positions in `max_detections` at which `precision` and `scores` are computed; they are -1 at the others
 
     Source: `COCOeval.accumulate`. T thresholds, R recall levels, K categories, A area ranges, M max_detections.
     """
     (n_lists, n_ranges), n_thresholds, n_limits = cells.positives.shape, len(cells.thresholds), len(cells.limits)
     n_levels, recalls, scores = len(definition.levels), Recalls.of(cells), cells.detections["score"]
-    # the axes that are filled together come last
+    # the axes that are filled at the same time come last
     precisions, at_scores = np.full((2, n_ranges, n_limits, n_thresholds, n_levels, n_lists), -1.0)
     recall = np.zeros((n_thresholds, n_lists, n_ranges, n_limits))
     at_zero = np.asarray(definition.levels) <= 0
@@ -54,7 +54,7 @@ def compute_arrays(cells: Cells, definition: Levels, addend: float, precision_at
         at_scores[k, m] = np.where(is_evaluated, np.where(at_zero[:, None], np.nan_to_num(first_scores), 0.0), -1.0)
         counts = count_down(rows, n_thresholds)
         best = suffix_maxima(precision_down(counts, addend), counts.run)
-        # no level is left for more true positives than there are annotations, which others may have put together
+        # k can exceed the number of positives if lists were combined: such true positives reach no further level
         each = np.flatnonzero(counts.k <= cells.positives[counts.category, k][counts.run])
         # each true positive fills the levels that it is the first to reach
         step = recalls.rows_of([k], counts)[each]

@@ -1,4 +1,4 @@
-"""What changes in the counts when the score threshold falls: one sparse table, from which come the counts at any cut-off."""
+"""Changes of the counts as the score threshold falls, in one sparse table that gives the counts at any cut-off."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from apframe.metrics.cells import Cells, Columns, held_at
 
 @dataclass(frozen=True)
 class Changes:
-    """By how much the counts change when the threshold falls to a score, at one similarity threshold and area range.
+    """Changes of the counts when the threshold falls to a score, at one similarity threshold and in one area range.
 
     Attributes
     ----------
     number
-        the list, ascending
+        the number of the list, ascending
     score
-        within a list from the highest down; several rows may have one score
+        descending within a list; several rows may have the same score
     image
-        the number of the image that changes
+        the number of the image whose counts change
     tp, fp, fn
-        what comes in, or, if negative, goes out
+        the increase, or the decrease if negative
     loss
-        the change of the sum of 1 - similarity over the true positives; of distances, that of the distance
+        the change in the sum of 1 - similarity over the true positives; for distances, in the sum of the distances
     weight
-        the change of the sum of their weights, see `Verdicts.hits`; 0 where there are none
+        the change in the sum of the true positives' weights, see `Verdicts.hits`; 0 without weights
     positives
-        how many annotations count, of every list; all are missed before anything changes
+        the number of annotations that count, for every list; all of them are missed at first
     """
 
     number: np.ndarray
@@ -45,7 +45,7 @@ class Changes:
     positives: np.ndarray
 
     def pooled(self) -> Changes:
-        """The changes of all lists as those of one, as if one threshold were chosen for all categories.
+        """Return the changes of all lists as one list, as if one threshold were chosen for all categories.
 
         >>> two = Changes(*map(np.array, (
         ...     [0, 1], [0.2, 0.9], [0, 0], [1, 0], [0, 1], [-1, 0], [0.1, 0.0], [0.0, 0.0], [3, 4])))
@@ -59,22 +59,22 @@ class Changes:
 
 
 def changes_of_hits(
-    cells: Cells, hits: Columns, threshold: int, k: int, most: float = 1, cut_offs: Sequence[float] = ()
+    cells: Cells, hits: Columns, threshold: int, k: int, max_similarity: float = 1, cut_offs: Sequence[float] = ()
 ) -> Changes:
-    """What changes at each score, where it takes another match.
+    """Return the changes at each score, where detections match anew at each score cut-off.
 
     Parameters
     ----------
     cells
-        of all lists
+        cells of all lists
     hits
-        columns of those at cut-offs, or of `hits_by_score`, by the same numbers of detections and thresholds
+        columns of the hits at cut-offs, or of `hits_by_score`, with the same numbers of detections and thresholds
     threshold, k
-        the threshold and the area range, by number
+        the numbers of the threshold and of the area range
     most
-        the largest similarity there can be: 1, or 0 of distances
+        the largest possible similarity: 1, or 0 for distances
     cut_offs
-        the only scores at which something changes, where these are fixed
+        the only scores at which counts may change, if these are fixed
     """
     rows, held = cells.detections, held_at(hits, threshold, k)
     hits = {name: column[held] for name, column in hits.items()}
@@ -87,7 +87,7 @@ def changes_of_hits(
     weight = hits["weight"] * is_true if "weight" in hits else np.zeros(len(detection))
 
     def both(begun: np.ndarray, unmatched: np.ndarray = nothing) -> np.ndarray:
-        """Return a column: a hit makes something of an unmatched detection from `up_to` on, and takes it back at `above`."""
+        """Return a column: at `up_to`, a hit replaces an unmatched detection, and at `above` the reverse happens."""
         return np.concatenate([unmatched, begun, -begun])
 
     which = np.concatenate([alone, detection, detection])
@@ -97,7 +97,7 @@ def changes_of_hits(
         "tp": both(is_true),
         "fp": both(-inside[detection], inside[alone]),
         "fn": both(-counts),
-        "loss": both((most - hits["similarity"]) * is_true),
+        "loss": both((max_similarity - hits["similarity"]) * is_true),
         "weight": both(weight),
     }
     number = rows["list"][which].astype(np.int64)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def areas(definition: AtCutOffs, absent: float, cells: Cells, weights: Weights, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Average precision of what is wanted, of true positives ("tp") and of their further weights ("weight"), by name.
+    """Average precision of each output, from true positives ("tp") and from their further weights ("weight"), by name.
 
-    An image of weight 2 counts as two copies of it, also where cut-offs are chosen. The arrays are of shape (cells, lists,
-    weightings). At a threshold, lists without positives have `absent`; without further weights, these have no value.
+    An image of weight 2 counts as two copies of it, also when cut-offs are chosen. The arrays have the shape (cells, lists,
+    weightings). At a threshold, lists without positives have the value `absent`. "weight" is undefined without further weights.
     """
 
     def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
@@ -39,21 +39,21 @@ class CutOffCounts:
     Attributes
     ----------
     definition
-        what is made of them
+        the definition that turns them into a number
     expected
-        list and image of each annotation that counts
+        the list and the image of each annotation that counts
     image, changes
-        of each row of `Changes`: the number of the image, and tp, tp + fp, fn and weight by name
+        for each row of `Changes`: the number of the image; and tp, tp + fp, fn and weight, by name
     is_weighted
-        whether there are weights
+        whether the hits have weights
     bounds
-        where the rows of each list begin, and the last one ends
+        the first row of each list, and the end of the last list
     chosen
-        image of each hit whose score may be a cut-off; by list, then score descending
+        the image of each hit whose score may be a cut-off; by list, then score descending
     starts
-        where these begin in each list, and the last one ends
+        the first of these in each list, and the end of the last list
     upto
-        how many rows of the changes there are down to each of these scores, or to each fixed cut-off of each list
+        the number of rows of changes down to each of these scores, or to each fixed cut-off of each list
     """
 
     definition: AtCutOffs
@@ -68,8 +68,8 @@ class CutOffCounts:
 
     @classmethod
     def of(cls, cells: Cells, definition: AtCutOffs, threshold: int, k: int) -> CutOffCounts:
-        """The counts at a threshold in an area range, both by number."""
-        assert cells.at_cut_offs is not None and cells.to_choose_by is not None  # as protocols refuse other matching
+        """Count at a threshold in an area range, both given as numbers."""
+        assert cells.at_cut_offs is not None and cells.to_choose_by is not None  # protocols reject other matching
         changes = changes_of_hits(cells, cells.at_cut_offs, threshold, k, cut_offs=definition.cut_offs)
         if definition.chooses:
             first = cells.to_choose_by
@@ -78,7 +78,7 @@ class CutOffCounts:
             order = np.lexsort((-score, number))
             number, score, image = number[order], score[order], image[order]
         else:
-            fixed = np.array(definition.cut_offs[::-1])  # the highest first, as where they are chosen
+            fixed = np.array(definition.cut_offs[::-1])  # the highest first, as for chosen cut-offs
             number, score = np.repeat(np.arange(cells.n_lists), len(fixed)), np.tile(fixed, cells.n_lists)
             image = np.zeros(0, dtype=np.int64)
         return cls(
@@ -94,9 +94,9 @@ class CutOffCounts:
         )
 
     def areas(self, weights: np.ndarray, names: Sequence[str], absent: float) -> dict[str, np.ndarray]:
-        """Average precision by name, under weights of shape (images, weightings), of shape (lists, weightings)."""
+        """Average precision by name: from weights of shape (images, weightings), of shape (lists, weightings)."""
         expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
-        # one by one, as cut-offs depend on the last bit
+        # one by one, because cut-offs depend on the last bit
         np.add.at(expected, self.expected[0], weights[self.expected[1]])
         at, columns = self._positions(weights, expected), np.arange(weights.shape[1])
         is_filled = at >= 0
@@ -108,16 +108,16 @@ class CutOffCounts:
         tp, n, fn = counted("tp"), counted("n"), counted("fn") + expected
         positives = self.definition.positives(expected, tp[-1] + fn[-1])
         recall = np.where(is_filled & (tp + fn > 0), divide(tp, tp + fn), 0)
-        found = {}
+        results = {}
         for name in names:
             is_known = name == "tp" or self.is_weighted
             values = tp if name == "tp" else counted(name)
             area = self.definition.area(np.where(n > 0, divide(values, n), 0), recall) if is_known else np.nan
-            found[name] = np.where(positives > 0, area, absent if is_known else np.nan)
-        return found
+            results[name] = np.where(positives > 0, area, absent if is_known else np.nan)
+        return results
 
     def _positions(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """How many rows there are down to each cut-off, of shape (cut-offs, lists, weightings); -1 for cut-offs that lack."""
+        """Number of rows down to each cut-off, of shape (cut-offs, lists, weightings); -1 for cut-offs that do not exist."""
         if not self.definition.chooses:
             fixed = self.upto.reshape(len(expected), -1).T
             return np.broadcast_to(fixed[..., None], (*fixed.shape, weights.shape[1]))
@@ -125,19 +125,19 @@ class CutOffCounts:
         before = running[self.starts]
         n_copies = np.ceil(np.diff(before, axis=0) - 1e-9).astype(np.int64)
         copies = choose_copies(n_copies, expected)
-        # the first row down to which there are more than so many copies, found in all weightings at once
+        # the first row down to which there are more copies than this, searched in all weightings at once
         lift = np.arange(weights.shape[1]) * (running[-1].max(initial=0) + 1)
-        wanted = before[:-1] + np.maximum(copies, 0) + 1e-9 + lift
-        row = np.searchsorted((running[1:] + lift).T.ravel(), wanted, side="right")
+        targets = before[:-1] + np.maximum(copies, 0) + 1e-9 + lift
+        row = np.searchsorted((running[1:] + lift).T.ravel(), targets, side="right")
         row -= np.arange(weights.shape[1]) * len(self.chosen)
         return np.where(copies >= 0, self.upto[np.minimum(row, max(len(self.upto) - 1, 0))] if len(self.upto) else -1, -1)
 
 
 def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
-    """Which of n true positives, from the best score on, have the scores that are cut-offs: numbers, at most 41.
+    """Return the ranks (from 0) of at most 41 of n true positives whose scores become the cut-offs.
 
-    With c = 0 at first, the i-th (from 0) is taken unless (i + 2) / R - c < c - (i + 1) / R, and c is then 1/40 larger; the
-    last one is taken in any case. All this is in doubles, as it decides about ties.
+    Start with c = 0. The i-th true positive, from the best score on, is chosen unless (i + 2) / R - c < c - (i + 1) / R; each
+    choice increases c by 1/40. The last one is always chosen. All of this is computed in doubles, because they decide ties.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    An array of shape (41, ...), -1 where there are fewer.
+    An array of shape (41, ...), with -1 for the cut-offs that are lacking.
 
     Source: `getThresholds` of KITTI's `evaluate_object.cpp`.
 
@@ -159,7 +159,7 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
     last = np.full(n.shape, -1)
     for j in range(41):
         i = np.maximum(last + 1, np.ceil(c[j] * n_positives - 1.5).astype(np.int64) - 1)
-        for _ in range(3):  # what is skipped is left by then
+        for _ in range(3):  # three steps pass everything that is skipped
             i += (i + 2) / positives - c[j] < c[j] - (i + 1) / positives
         is_left = last < n - 1
         last = np.where(is_left, np.minimum(i, n - 1), last)
@@ -168,14 +168,14 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
 
 
 def _count_down_to(number: np.ndarray, score: np.ndarray, at_number: np.ndarray, at_score: np.ndarray) -> np.ndarray:
-    """How many rows there are in the lists before, and in the same list with at least the score.
+    """Number of rows in earlier lists, and in the same list with a score at least as high.
 
     >>> _count_down_to(np.array([0, 0, 1]), np.array([0.9, 0.5, 0.7]), np.array([0, 0, 1]), np.array([0.9, 0.6, 0.7])).tolist()
     [1, 1, 3]
     """
-    is_asked = np.repeat([0, 1], [len(number), len(at_number)])
-    order = np.lexsort((is_asked, -np.append(score, at_score), np.append(number, at_number)))
-    asked = np.flatnonzero(is_asked[order])
+    is_query = np.repeat([0, 1], [len(number), len(at_number)])
+    order = np.lexsort((is_query, -np.append(score, at_score), np.append(number, at_number)))
+    queries = np.flatnonzero(is_query[order])
     upto = np.empty(len(at_number), dtype=np.int64)
-    upto[order[asked] - len(number)] = asked - np.arange(len(asked))
+    upto[order[queries] - len(number)] = queries - np.arange(len(queries))
     return upto

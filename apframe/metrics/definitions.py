@@ -6,8 +6,8 @@ weighted sum
 
     AP = sum over k of precision * (reached(k) - reached(k - 1))
 
-where `reached` says which share of the whole recall axis k positives have covered. They differ in the precision (p or P) and in
-`reached`; the few that are of another form have modules of their own.
+where `reached` is the share of the recall axis that k positives cover. They differ in the precision (p or P) and in `reached`;
+the few definitions of another form have their own modules.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from apframe.metrics.rankings import WeightsDown
 
 
-LEAST_LEVELS = 40  # of recall, from which on a mean over them varies as the area does; with few, single levels matter
-EVEN = 1e-9  # how far levels may be from even spacing
+LEAST_LEVELS = 40  # the mean over at least this many recall levels varies as the area does; with fewer, single levels matter
+EVEN = 1e-9  # the tolerance of even spacing
 
 
 def increasing(values: Sequence[float]) -> bool:
-    """Return whether each value is larger than the one before it.
+    """Return True if each value is larger than the one before it.
 
     >>> increasing([1, 2]), increasing([2, 2])
     (True, False)
@@ -54,24 +54,24 @@ class Step(WeightedSum):
     """The precision at each true positive, averaged over all positives: `sum(p_k) / R`.
 
     Source: Buckley and Voorhees 2000; trec_eval `map` (with a cut-off k, `map_cut`). Also called approximated AP; VLFeat's
-    `ap`; scikit-learn's `average_precision_score` is the same with ties="group". Unlike `interpolated` it takes the
-    precision as observed.
+    `ap`; scikit-learn's `average_precision_score` is the same with ties="group". Unlike `interpolated`, it reads the precision
+    as observed.
     """
 
     name = "step"
     interpolated = False
 
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Recall itself."""
+        """Return recall itself."""
         return recall_of(k, n_positives)
 
     def reached_in_sql(self) -> str:
-        """Recall itself."""
+        """Return recall itself."""
         return "_ap_k / _ap.n"
 
     @property
     def varies_as_area(self) -> bool:
-        """See `Definition`: where each true positive weighs what it adds to recall."""
+        """See `Definition`: True if each true positive is weighted by the recall that it adds."""
         return type(self).reached is Step.reached
 
 
@@ -79,7 +79,7 @@ class Interpolated(Step):
     """The area under the envelope: `sum(P_k) / R`.
 
     Source: PASCAL VOC development kit 2010 and later ("all points"); VLFeat with Interpolate. At least as large as `step`, and
-    the limit of the level-based definitions when their levels grow dense.
+    the limit of the level-based definitions as their levels grow dense.
     """
 
     name = "interpolated"
@@ -88,7 +88,7 @@ class Interpolated(Step):
 
 @dataclass(frozen=True, repr=False)
 class Levels(WeightedSum):
-    """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 where none reaches it."""
+    """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 if no recall reaches it."""
 
     levels: tuple[float, ...]
     interpolated = True
@@ -104,7 +104,7 @@ class Levels(WeightedSum):
         return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """How many of the levels are at most `k / n_positives`; none for k = 0, so that level 0 belongs to k = 1.
+        """Number of levels that are at most `k / n_positives`; 0 for k = 0, so that level 0 is reached with k = 1.
 
         >>> frame = pl.DataFrame({"k": [0, 1, 2, 3], "R": [10, 10, 10, 10]})
         >>> frame.select(Coco101().levels_reached(pl.col("k"), pl.col("R"))).to_series().to_list()
@@ -114,21 +114,21 @@ class Levels(WeightedSum):
         return pl.when(k > 0).then(reached.cast(pl.Int32)).otherwise(0)
 
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """The share of the levels."""
+        """Return the share of the levels that are reached."""
         return self.levels_reached(k, n_positives) / len(self.levels)
 
     def reached_in_sql(self) -> str:
-        """The share of the levels, which are written as doubles: 0.3 alone is a decimal number in SQL."""
+        """Return the share of the levels, written as doubles: 0.3 alone is a decimal number in SQL."""
         levels = ", ".join(f"{level!r}::DOUBLE" for level in self.levels)
         return f"len(list_filter([{levels}], lambda _ap_level: {self.level_in_sql})) / {len(self.levels)}"
 
     @property
     def are_recalls(self) -> bool:
-        """Whether each level is reached by the recalls that are at least as large, as in `levels_reached` here."""
+        """True if a level is reached by all recalls that are at least as large, as `levels_reached` of this class does."""
         return type(self).levels_reached is Levels.levels_reached
 
     def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
-        """See `WeightedSum.gains`; the share of the levels."""
+        """See `WeightedSum.gains`; here, the share of the levels."""
         from apframe.metrics.weighted_sums import levels_reached
 
         reached = levels_reached(self)(down.k, down.positives, slack)  # in place of k
@@ -141,7 +141,7 @@ class Levels(WeightedSum):
 
     @property
     def varies_as_area(self) -> bool:
-        """See `Definition`: if there are at least 40 levels, evenly spaced from 0 to 1.
+        """See `Definition`: True with at least 40 levels, evenly spaced from 0 to 1.
 
         >>> Coco101().varies_as_area, ElevenPoint().varies_as_area, Coco101(tuple(k / 200 for k in range(101))).varies_as_area
         (True, False, False)
@@ -156,10 +156,10 @@ class Levels(WeightedSum):
         Coco101(levels=(0.0, 0.5, 1.0))
         """
         try:
-            several = tuple(float(level) for level in ([levels] if isinstance(levels, (Real, str)) else levels))
+            numbers = tuple(float(level) for level in ([levels] if isinstance(levels, (Real, str)) else levels))
         except (TypeError, ValueError) as error:
             raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
-        return replace(self, levels=several)
+        return replace(self, levels=numbers)
 
     def arrays(self, cells: Cells, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
         """See `apframe.metrics.coco_arrays.compute_arrays`."""
@@ -170,10 +170,10 @@ class Levels(WeightedSum):
 
 @dataclass(frozen=True, repr=False)
 class Voc2007(Levels):
-    """Eleven levels as `np.arange(0, 1.1, .1)` makes them, of which .3, .6 and .7 are a bit too large.
+    """Eleven levels as `np.arange(0, 1.1, .1)` computes them: .3, .6 and .7 come out a bit too large.
 
-    Source: PASCAL VOC 2007, as its Python ports compute it. Three of ten positives do not reach its level .30000000000000004,
-    where they do reach that of `eleven_point`.
+    Source: PASCAL VOC 2007, as its Python ports compute it. Three of ten positives do not reach the level .30000000000000004,
+    but they do reach that level of `eleven_point`.
     """
 
     levels: tuple[float, ...] = tuple(level * 0.1 for level in range(11))
@@ -185,7 +185,7 @@ class ElevenPoint(Levels):
     """Eleven levels k/10 as doubles.
 
     Source: VLFeat `ap_interp_11` (which also counts a point at recall 0 and precision 1; see `vl_pr`); Manning, Raghavan and
-    Schütze 2008. `voc2007` is the same but for the last bit of three levels.
+    Schütze 2008. `voc2007` differs only in the last bit of three levels.
     """
 
     levels: tuple[float, ...] = tuple(level / 10 for level in range(11))
@@ -193,9 +193,9 @@ class ElevenPoint(Levels):
 
 
 class Trec9ElevenPoint(ElevenPoint):
-    """Eleven levels, each given to a positive by rounding up: the envelope at the `int(level * R + .9)`-th one.
+    """Eleven levels, each assigned to a positive by rounding up: the envelope at the `int(level * R + .9)`-th positive.
 
-    Source: trec_eval 9, `11pt_avg` and `iprec_at_recall`. Where level · R is less than .1 above a whole number, the level is
+    Source: trec_eval 9, `11pt_avg` and `iprec_at_recall`. If level · R is less than .1 above a whole number, the level is
     reached one positive earlier than in `eleven_point`.
     """
 
@@ -203,17 +203,17 @@ class Trec9ElevenPoint(ElevenPoint):
     level_in_sql = "floor(_ap_level * _ap.n + 0.9::DOUBLE) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
-        """The number of the positive that a level is given to."""
+        """Return the number of the positive to which a level is assigned."""
         return (level * n_positives + 0.9).floor()
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """How many of the levels are given to the first k positives."""
-        given = [(self.given_to(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
-        return pl.when(k > 0).then(pl.sum_horizontal(given)).otherwise(0)
+        """Number of levels that are assigned to the first k positives."""
+        is_reached = [(self.given_to(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
+        return pl.when(k > 0).then(pl.sum_horizontal(is_reached)).otherwise(0)
 
 
 class Trec10ElevenPoint(Trec9ElevenPoint):
-    """Eleven levels, each given to a positive by rounding to the nearest, halves up.
+    """Eleven levels, each assigned to a positive by rounding to the nearest whole number, halves up.
 
     Source: trec_eval 10, `11pt_avg` and `iprec_at_recall`; its version 9 rounds up (`eleven_point_trec9`).
     """
@@ -222,7 +222,7 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
     level_in_sql = "round(_ap_level * _ap.n) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
-        """The number of the positive that a level is given to."""
+        """Return the number of the positive to which a level is assigned."""
         return (level * n_positives).round(0, mode="half_away_from_zero")
 
 
@@ -230,8 +230,8 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
 class Coco101(Levels):
     """101 levels, `linspace(0, 1, 101)`.
 
-    Source: COCO, `COCOeval.accumulate`, which also adds 2.2e-16 to the divisor of every precision; the detection protocol
-    does so too, and this definition does not (the numbers agree to 1e-15). Finer than `voc2007`, so nearer to `interpolated`.
+    Source: COCO, `COCOeval.accumulate`, which also adds 2.2e-16 to the divisor of every precision; so does the detection
+    protocol, but not this definition (the numbers agree to 1e-15). Finer than `voc2007`, so nearer to `interpolated`.
     """
 
     levels: tuple[float, ...] = (*(level * 0.01 for level in range(100)), 1.0)
@@ -257,14 +257,15 @@ _CORE = {
     "set": "apframe.lists.list_average_precision:SetAP",
 }
 DEFINITIONS: Registry[type[Definition]] = Registry(_CORE | static_table.DEFINITIONS)
-"""The definitions by the names that `definition=` takes. Add your own as "its_module:ItsClass"."""
+"""The definitions by the names that `definition=` accepts. Add your own as "its_module:ItsClass"."""
 
 
 def list_definitions(name: str | None = None) -> Listing:
-    """List the definitions of average precision, or describe the one of this name.
+    """List the definitions of average precision, or describe the one with this name.
 
-    The frame has name, used_by, precision, weights, formula and source, and prints within 80 columns. `definition=` takes these
-    names; `normalized` takes a number, as in "normalized(5)", and `waymo` may. An unknown name is a ParameterError.
+    The frame has name, used_by, precision, weights, formula and source, and prints within 80 columns. `definition=` accepts
+    these names; `normalized` requires a number, as in "normalized(5)", and `waymo` accepts one. An unknown name is a
+    ParameterError.
 
     >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
@@ -278,7 +279,7 @@ def list_definitions(name: str | None = None) -> Listing:
 
 
 def choices_of(value: Any) -> dict[str, Any]:
-    """Name and fields of a definition, as what JSON holds; nothing of other values.
+    """Return name and fields of a definition as JSON values; an empty dict for other values.
 
     >>> choices_of(Interpolated()), choices_of(3)
     ({'definition': 'interpolated'}, {})
@@ -287,12 +288,12 @@ def choices_of(value: Any) -> dict[str, Any]:
 
 
 def as_metrics(values: Any) -> tuple[Metric, ...]:
-    """One metric or several as a tuple; a definition of average precision, or its name, stands for average precision by it.
+    """Return one metric or several as a tuple; a definition of average precision, or its name, stands for AP by it.
 
     Raises
     ------
     ParameterError
-        one is not a metric, is not frozen, or its headline numbers are of columns that it does not have
+        a value is not a metric, is not frozen, or its headline numbers are of columns that it does not have
 
     >>> as_metrics(int)
     Traceback (most recent call last):
@@ -316,7 +317,7 @@ def as_metrics(values: Any) -> tuple[Metric, ...]:
 
 
 def _of_definition(value: Any) -> Any:
-    """The metric that a definition or its name stands for: average precision by it. Other values are returned as they are.
+    """Return the metric for a definition or its name: average precision by it. Other values are returned unchanged.
 
     >>> _of_definition("step")
     AveragePrecision(definition=Step(), addend=0.0, counts_absent=False)
@@ -328,12 +329,12 @@ def _of_definition(value: Any) -> Any:
 
 
 def as_definition(definition: str | Definition) -> Definition:
-    """The definition of a name such as "coco101" or "normalized(5)"; a definition is returned as it is.
+    """Return the definition with a name such as "coco101" or "normalized(5)"; a definition is returned unchanged.
 
     Raises
     ------
     ParameterError
-        there is none of that name; the near ones are named
+        no definition has that name; the message lists similar names
 
     >>> as_definition("normalized(5)")
     Normalized(n=5.0)

@@ -1,7 +1,7 @@
-"""Log-average miss rates and mean recalls of lists, read at numbers of false positives per image, under weights of the images.
+"""Log-average miss rates and mean recalls of lists at numbers of false positives per image, under weights of the images.
 
-An image of weight 2 counts as two copies of it, whose detections follow one another; it is two images. Weights that are not
-whole are divided by their mean, and the last copy of a detection is a part of one.
+An image of weight 2 counts as two images that are copies, whose detections follow one another. Weights that are not whole are
+divided by their mean, and the last copy of a detection then is a fraction of one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TINY = np.finfo(float).tiny
 def read_rates(
     columns: tuple[str], of_rows: Callable[[Cells, Counted, int, Weights], np.ndarray], cells: Cells, weights: Weights
 ) -> dict[str, np.ndarray]:
-    """What is wanted, from what `of_rows` makes of the rows that count in a range, given by number, under some weightings."""
+    """Return the numbers of each output; `of_rows` computes them from the rows that count in a range under some weightings."""
 
     def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
         return {columns[0]: of_rows(cells, cells.counted(t, k, m), k, some)}
@@ -35,7 +35,7 @@ def read_rates(
 def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:
     """CPM of each list: the mean recall on straight lines between the points of the FROC curve."""
     positives, images = cells.expected(k, weights.scaled), cells.images_of(weights.scaled)
-    ends = lasts_of(starts_of(rows.list, rows.score), len(rows.at))  # of equal scores
+    ends = lasts_of(starts_of(rows.list, rows.score), len(rows.at))  # the last detections of equal score
     # each list begins with a point (0, 0)
     begins, every = np.searchsorted(ends, rows.bounds[:-1]), np.arange(cells.n_lists)
     place, of = np.insert(ends + 1, begins, rows.bounds[:-1]), np.insert(rows.list[ends], begins, every)
@@ -63,22 +63,22 @@ def mean_miss_rates(rule: MissRates, cells: Cells, rows: Counted, k: int, weight
     """LAMR of each list: the geometric mean of the miss rates of the rows that the rule names."""
     positives = cells.expected(k, weights.scaled)
     own, is_true = weights.scaled.take(rows.image, axis=0), rows.is_true[:, None]
-    found, false = own * is_true, own * ~is_true
-    firsts = ends = np.arange(len(own))  # of equally scored rows
+    true, false = own * is_true, own * ~is_true
+    firsts = ends = np.arange(len(own))  # the first and last of equally scored rows
     if rule.ties_together:
         starts, group = starts_of(rows.list, rows.score), np.cumsum(is_first(rows.list, rows.score)) - 1
         firsts, ends = starts[group], lasts_of(starts, len(own))[group]
     upto = sums_before(false)
-    # of several copies of a false positive, the first one is a row of its own
+    # of several copies of a false positive, the first one is a separate row
     copies = 0.0 if rule.ties_together else np.maximum(false - 1, 0)
-    # the first row that gets there is a false positive, so that what it adds to recall is nothing
+    # the first row that reaches the number is a false positive, so it adds nothing to recall
     fp = upto[firsts] if rule.row == "first" else upto[ends + 1] - copies
     fppi = (fp - upto[rows.bounds[rows.list]]) / np.maximum(cells.images_of(weights.scaled), _TINY)[rows.list]
-    final, logarithms = sums(found, rows.bounds), np.zeros(positives.shape)
+    final, logarithms = sums(true, rows.bounds), np.zeros(positives.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
         for point in rule.points:
             is_above = fppi < point - weights.slack if rule.row == "first" else fppi <= point + weights.slack
-            hits = sums(found * is_above, rows.bounds)
+            hits = sums(true * is_above, rows.bounds)
             if rule.row == "last_or_final":
                 hits = np.where(sums(own * is_above, rows.bounds) > 0, hits, final)
             missed = 1 - hits / positives

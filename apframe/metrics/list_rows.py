@@ -21,7 +21,7 @@ class ListRows:
     list
         numbers of lists, by row
     bounds
-        where those of each row begin, and the last ones end
+        where the lists of each row begin, and the end of the last row's
     """
 
     list: np.ndarray
@@ -29,10 +29,10 @@ class ListRows:
 
     @classmethod
     def of(cls, lists: pl.DataFrame, n_groups: int, members: pl.DataFrame, n_of_categories: int) -> ListRows:
-        """Of lists with a `group` (of `n_groups`) and a `category`: each counts in every group that its category is in.
+        """Group lists with a `group` (of `n_groups`) and a `category`: each counts in every group that contains its category.
 
-        `members` has the `row` of each category and a `group` of categories that it is in, of `n_of_categories`. There is a
-        row of the result for each group, and within it for each of the groups of categories.
+        `members` has the `row` of each category and each `group` of categories (of `n_of_categories`) that contains it. The
+        result has a row for each group, and within it for each group of categories.
         """
         category, group = (lists[name].to_numpy().astype(np.int64) for name in ("category", "group"))
         members = members.sort("row")
@@ -43,7 +43,7 @@ class ListRows:
         return cls(number[order], list_bounds(row[order], n_groups * n_of_categories))
 
     def rows_of_lists(self, n_lists: int) -> Sequence[np.ndarray]:
-        """The row of each list, or -1; a second array has the second rows of lists that are in several, and so on.
+        """Return the row of each list, or -1; further arrays have the second row, third row and so on of lists in several rows.
 
         >>> [each.tolist() for each in ListRows(np.array([0, 2, 0]), np.array([0, 2, 3])).rows_of_lists(3)]
         [[0, -1, 0], [1, -1, -1]]
@@ -51,12 +51,12 @@ class ListRows:
         order = np.argsort(self.list, kind="stable")
         number, row = self.list[order], np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))[order]
         turn = np.arange(len(number)) - np.searchsorted(number, number)
-        found = np.full((int(turn.max(initial=-1)) + 1, n_lists), -1)
-        found[turn, number] = row
-        return [*found]
+        rows = np.full((int(turn.max(initial=-1)) + 1, n_lists), -1)
+        rows[turn, number] = row
+        return [*rows]
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """The sums of values of the lists, of shape (lists, weightings), in each row.
+        """Sum values of the lists, of shape (lists, weightings), in each row.
 
         >>> ListRows(np.array([0, 1, 1]), np.array([0, 2, 2, 3])).sums(np.array([[0.5], [0.25]])).ravel().tolist()
         [0.75, 0.0, 0.25]

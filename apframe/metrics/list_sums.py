@@ -1,7 +1,7 @@
-"""What is done list by list, over whole columns: sums, running sums, largest values, and ranges of numbers.
+"""Operations on each list over whole columns: sums, running sums, largest values, and ranges of numbers.
 
-Rows of one list follow one another. `bounds` say where each list begins, and where the last one ends: a list may have no rows.
-`segment` is the number of each row's list, ascending; numbers may lack.
+Rows of one list follow one another. `bounds` are the first row of each list, and the end of the last list: a list may have no
+rows. `segment` is the number of each row's list, ascending; it may skip numbers.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-_ROWS = 1 << 13  # whose weights are summed together, so that they fit into the processor's cache
+_ROWS = 1 << 13  # how many rows' weights are summed at once, so that they fit into the processor's cache
 
 
 def is_first(*columns: np.ndarray) -> np.ndarray:
-    """Flags of the rows at which one of the columns has another value than in the row before.
+    """True for rows in which a column differs from the row before.
 
     >>> is_first(np.array([3, 3, 3, 5]), np.array([1, 1, 2, 2])).tolist()
     [True, False, True, True]
@@ -27,7 +27,7 @@ def is_first(*columns: np.ndarray) -> np.ndarray:
 
 
 def starts_of(*columns: np.ndarray) -> np.ndarray:
-    """The rows at which one of the columns has another value than in the row before.
+    """Return the rows in which a column differs from the row before.
 
     >>> starts_of(np.array([3, 3, 5])).tolist()
     [0, 2]
@@ -36,7 +36,7 @@ def starts_of(*columns: np.ndarray) -> np.ndarray:
 
 
 def lasts_of(starts: np.ndarray, n: int) -> np.ndarray:
-    """The last of the rows that begin at each of the starts, of n rows.
+    """Return the last row of each run: runs begin at `starts`, and there are n rows.
 
     >>> lasts_of(np.array([0, 2]), 5).tolist()
     [1, 4]
@@ -45,7 +45,7 @@ def lasts_of(starts: np.ndarray, n: int) -> np.ndarray:
 
 
 def ranges(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers x, x + 1 … x + n - 1 for each x of `first`, one after the other, and the place of the x of each.
+    """Return the numbers x, x + 1 … x + n - 1 for each x of `first`, one after the other, and the position of each one's x.
 
     >>> [each.tolist() for each in ranges(np.array([5, 0, 2]), np.array([2, 0, 1]))]
     [[5, 6, 2], [0, 0, 2]]
@@ -55,7 +55,7 @@ def ranges(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The sums of the rows of each list, down the columns; 0 for a list without rows.
+    """Sum the rows of each list, down the columns; 0 for a list without rows.
 
     >>> sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2, 2, 3])).tolist()
     [[3.0], [0.0], [4.0]]
@@ -70,18 +70,18 @@ def sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 def sums_of_weights(
     weights: np.ndarray, image: np.ndarray, number: np.ndarray, n_lists: int, factor: np.ndarray | None = None
 ) -> np.ndarray:
-    """The sums of the weights of each list's images, of shape (lists, weightings).
+    """Sum the weights of each list's images; the result has the shape (lists, weightings).
 
     Parameters
     ----------
     weights
         of shape (images, weightings)
     image, number
-        of each row: the number of its image, and that of its list, ascending
+        for each row: the number of its image, and the number of its list, ascending
     n_lists
-        how many lists there are
+        the number of lists
     factor
-        what the weight of each row is multiplied by
+        a factor for the weight of each row
 
     >>> sums_of_weights(np.array([[2.0], [1.0]]), np.array([0, 0, 1]), np.array([0, 2, 2]), 3).ravel().tolist()
     [2.0, 0.0, 3.0]
@@ -98,20 +98,20 @@ def sums_of_weights(
 
 
 def extremes(pick: np.ufunc, values: np.ndarray, bounds: np.ndarray, empty: float) -> np.ndarray:
-    """The smallest (`np.minimum`) or largest (`np.maximum`) values of each list, down the columns.
+    """Return the smallest (`np.minimum`) or largest (`np.maximum`) value of each list, down the columns.
 
     >>> extremes(np.maximum, np.array([1, 5, 2]), np.array([0, 2, 2, 3]), empty=0).tolist()
     [5, 0, 2]
     """
-    found = np.full((len(bounds) - 1, *values.shape[1:]), empty, dtype=values.dtype)
+    result = np.full((len(bounds) - 1, *values.shape[1:]), empty, dtype=values.dtype)
     filled = np.flatnonzero(np.diff(bounds))
     if len(filled):
-        found[filled] = pick.reduceat(values, bounds[filled], axis=0)
-    return found
+        result[filled] = pick.reduceat(values, bounds[filled], axis=0)
+    return result
 
 
 def sums_before(values: np.ndarray) -> np.ndarray:
-    """The sums of all rows before each, down the columns, and those of all rows at the end: lists are taken off at bounds.
+    """Sums of all rows before each row, and of all rows at the end, down the columns; differences give the sums of lists.
 
     >>> sums_before(np.array([1.0, 2.0, 4.0])).tolist()
     [0.0, 1.0, 3.0, 7.0]
@@ -122,7 +122,7 @@ def sums_before(values: np.ndarray) -> np.ndarray:
 
 
 def running_sums(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """The sums down to each row, begun anew at each of the starts; `segment` is the number of each row's start.
+    """Sums down to each row, starting again at each of `starts`; `segment` is the number of each row's start.
 
     >>> running_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), np.array([0, 0, 1])).ravel().tolist()
     [1.0, 3.0, 4.0]
@@ -136,10 +136,10 @@ def running_sums(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) ->
 
 
 def suffix_maxima(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """The largest value from each row to the end of its list, down the columns: the envelope of precision.
+    """Return the largest value from each row to the end of its list, down the columns: the envelope of precision.
 
-    Complex numbers are compared by their real parts first. With the number of the list there, all values of a list are larger
-    than those of later ones, where the maximum comes from. The values are exact.
+    Complex numbers are compared by their real parts first. With the list's number as the real part, the running maximum, which
+    comes from the end, starts again in each list. The values are exact.
 
     >>> suffix_maxima(np.array([0.5, 0.6, 0.9]), np.array([0, 0, 1])).tolist()
     [0.6, 0.6, 0.9]
@@ -152,7 +152,7 @@ def suffix_maxima(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
 
 
 def cut_into_runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> list[tuple[int, int]]:
-    """Runs of items that are about `most` long together, by their first and last number (exclusive).
+    """Split items into runs with a total length of about `most`; returns the first and last (exclusive) item of each run.
 
     >>> cut_into_runs(np.array([2, 2, 9, 1]), most=4)
     [(0, 2), (2, 3), (3, 4)]
@@ -165,7 +165,7 @@ def cut_into_runs(lengths: np.ndarray, most: int, most_items: int | None = None)
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quotients, 0 where the divisor is 0.
+    """Return the quotients, 0 where the divisor is 0.
 
     >>> divide(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]

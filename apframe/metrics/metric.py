@@ -1,4 +1,4 @@
-"""What a metric is: a small frozen value that reads cells of verdicts under weights of the images."""
+"""The interface of metrics: small frozen values that read cells of verdicts under weights of the images."""
 
 from __future__ import annotations
 
@@ -25,37 +25,38 @@ _CORE = {
     "cpm": "apframe.metrics.miss_rates:Froc",
 }
 KINDS: Registry[type] = Registry(_CORE | static_table.METRICS)
-"""The classes of metrics by the names that stored evaluations have for them. Add your own as "its_module:ItsClass"."""
+"""The classes of metrics by their names in stored evaluations. Add your own as "its_module:ItsClass"."""
 
 
 @runtime_checkable
 class Metric(Protocol):
-    """Numbers of every list. A metric is frozen, and can be compared and hashed.
+    """Numbers of every list. A metric is frozen, comparable and hashable.
 
-    What is said here is what most metrics share; a metric that is a subclass need not repeat it.
+    The attributes below have the defaults that most metrics share; a subclass sets only those that differ.
 
     Attributes
     ----------
     columns
-        what it adds to the metrics table
+        the columns that it adds to the metrics table
     lines
-        headline numbers of its own: names of lines of a report, and the column that each is the mean of
+        its own headline numbers: names of lines of a report, and the column of which each is the mean
     headline_kinds
         kinds of headline numbers that protocols with this metric may have, see `apframe.protocols.headlines.HeadlineKind`
     at_cut_offs, cut_offs
-        whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
+        whether it reads the matches at score cut-offs, which requires matching that provides them; and the cut-offs, if fixed
     counts_pixels
         whether detections and annotations count by their pixels
     line
-        the line of `print(protocol)` that it has
+        its line in `print(protocol)`
     average_precision, by_definition
-        the average precision that it reads, if it does, and the definition by which it ranks
+        the average precision that it reads, and the definition by which it ranks; None without
     box_errors
-        the errors of boxes that it averages, if it does
+        the errors of boxes that it averages; None without
     reads_one_list
-        whether it reads down one list of ranked detections, which matching at score cut-offs does not have
+        whether it reads one list of ranked detections from the top down, which matching at score cut-offs does not have
     reads_remainder
-        whether it counts detections that lists do not have, see `Cells.remainder`; otherwise it reads lists of all detections
+        whether it counts detections that are not in the lists, see `Cells.remainder`; otherwise the lists contain all
+        detections
     """
 
     lines: ClassVar[Mapping[str, str]] = {}
@@ -67,7 +68,7 @@ class Metric(Protocol):
     reads_one_list: ClassVar[bool] = False
 
     def describe(self) -> str:
-        """What `print(protocol)` says of it."""
+        """Return the metric's text in `print(protocol)`."""
         return repr(self)
 
     @property
@@ -86,31 +87,31 @@ class Metric(Protocol):
         return None
 
     def with_definition(self, definition: Definition) -> Metric:
-        """The metric by another definition of average precision, if it reads one."""
+        """Return the metric with another definition of average precision, if it reads one."""
         del definition
         return self
 
     @property
     def reads_remainder(self) -> bool:
-        """See above."""
+        """True if the metric counts detections that are not in the lists, see `Metric`."""
         return False
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the numbers."""
+        """The columns that the metric adds to the metrics table."""
         ...
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """The numbers of what is wanted of every list, by column, each of shape (cells, lists, weightings).
+        """Return the numbers of each output for every list, by column, each of shape (cells, lists, weightings).
 
-        NaN where there is no value. A plain number is the number under `Weights.once`.
+        NaN if undefined. Under `Weights.once`, these are the unweighted numbers.
         """
         ...
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
-        """What rows contribute to the numbers, by column, under a single weighting; see `RowInfluence`.
+        """Return the contributions of rows to the numbers, by column, under a single weighting; see `RowInfluence`.
 
-        A column that is not there has no derivative: it is resampled.
+        A column that is absent has no derivative: it is resampled.
         """
         del cells, weights
         return {}
@@ -122,7 +123,7 @@ class ErrorAverages(Metric, Protocol):
     Attributes
     ----------
     threshold
-        that of the similarity at which the true positives are taken
+        the similarity threshold for true positives
     kinds
         the columns of the averages
     """
@@ -132,26 +133,26 @@ class ErrorAverages(Metric, Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The columns that the errors are made of, in both tables."""
+        """The columns that the errors are computed from, in both tables."""
         ...
 
     def undefined_of(self, names: pl.Series) -> pl.Series:
-        """The kinds that have no value, for each of the categories of these names: bits in the order of `kinds`."""
+        """Return the undefined kinds for each category name, as bits in the order of `kinds`."""
         ...
 
 
 def read_columns(metric: Metric, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-    """What a metric reads.
+    """Read the columns of a metric, and verify their shapes.
 
     Raises
     ------
     ParameterError
-        a column is not there, or has another shape than (cells, lists, weightings)
+        a column is missing, or does not have the shape (cells, lists, weightings)
     """
-    found, shape = metric.read(cells, weights), (len(cells.wanted), cells.n_lists, weights.n)
+    columns, shape = metric.read(cells, weights), (len(cells.wanted), cells.n_lists, weights.n)
     for name in metric.columns:
-        own = getattr(found.get(name), "shape", None)
+        own = getattr(columns.get(name), "shape", None)
         if own != shape:
             problem = f"{metric!r}.read gives {name!r} " + ("no values" if own is None else f"the shape {own}")
             raise ParameterError(problem, f"it must be an array of shape (cells, lists, weightings), here {shape}")
-    return found
+    return columns

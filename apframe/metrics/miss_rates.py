@@ -1,4 +1,4 @@
-"""Miss rates, or sensitivities, at several numbers of false positives per image as one number: LAMR and CPM."""
+"""Miss rates or sensitivities at several numbers of false positives per image, combined into one number: LAMR and CPM."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ LAMR_POINTS = tuple(10 ** (-2 + j / 4) for j in range(9))
 """False positives per image, from .01 to 1, evenly spaced by their logarithm."""
 CPM_POINTS = tuple(2.0**k for k in range(-3, 4))
 """False positives per image, from 1/8 to 8."""
-_LEAST = 1e-10  # whose logarithm is taken where nothing is missed
+_LEAST = 1e-10  # the lower bound of miss rates, whose logarithm is averaged
 ROWS = {
     "last": "of the last row that is not above the number; 1 if there is none",
     "last_or_final": "of the last row that is not above the number; of the whole list if there is none",
     "first": "of the first row that is not below the number; of the whole list if there is none",
 }
-"""Which row of a list the miss rate at a number of false positives per image is that of."""
+"""The row of a list from which the miss rate at a number of false positives per image is read."""
 
 
 @dataclass(frozen=True)
 class MissRates(Metric):
-    """How a protocol reads the log-average miss rate (LAMR, MR⁻²): the geometric mean of miss rates at some points.
+    """The log-average miss rate (LAMR, MR⁻²) of a protocol: the geometric mean of miss rates at some points.
 
     Attributes
     ----------
     row
-        one of `ROWS`: "last" as published; "last_or_final", where an index of -1 reads the last row of all; or "first"
+        one of `ROWS`: "last" as published; "last_or_final", like an index of -1, which reads the very last row; or "first"
     points
         numbers of false positives per image, above 0 and increasing
     least
-        what a lower miss rate is raised to; with 0, one point where nothing is missed makes the whole 0
+        the lower bound of miss rates; if it is 0, one point without misses makes the mean 0
     ties_together
-        whether detections of equal score are one row; otherwise each is one
+        whether detections of equal score are one row; otherwise each one is a row
 
     Source: Dollár et al., PAMI 2012; `eval_MR_multisetup.py` of CityPersons; `APMRToolkits` of CrowdDet.
 
@@ -66,7 +66,7 @@ class MissRates(Metric):
         _check_points(self.points)
 
     def describe(self) -> str:
-        """The rule in plain words.
+        """Describe the rule in plain words.
 
         >>> MissRates().describe().split(";")[0]
         'LAMR is the geometric mean of 9 miss rates, at 0.01 to 1 false positives per image'
@@ -79,7 +79,7 @@ class MissRates(Metric):
         )
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """LAMR, under weights that are divided by their mean.
+        """Return LAMR, under weights divided by their mean.
 
         >>> from apframe.matching.verdicts import example
         >>> from apframe.metrics.cells import Cell, Cells
@@ -95,10 +95,10 @@ class MissRates(Metric):
 
 @dataclass(frozen=True)
 class Froc(Metric):
-    """How a protocol reads CPM, the competition performance metric: the mean sensitivity (recall) of the FROC curve.
+    """CPM, the competition performance metric, of a protocol: the mean sensitivity (recall) of the FROC curve.
 
-    The curve has a point for each distinct score, joined by straight lines from (0, 0) on; beyond the last point it is level.
-    Where several points have one number of false positives per image, it is the largest sensitivity.
+    The curve has a point for each distinct score, connected by straight lines from (0, 0) on; it is level after the last point.
+    If several points have the same number of false positives per image, the largest sensitivity is read.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Froc(Metric):
         _check_points(self.points)
 
     def describe(self) -> str:
-        """The rule in plain words.
+        """Describe the rule in plain words.
 
         >>> Froc().describe()
         'CPM is the mean recall at 0.125 to 8 false positives per image, with straight lines between scores'
@@ -130,7 +130,7 @@ class Froc(Metric):
         return f"CPM is the mean recall at {at}, with straight lines between scores"
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """CPM, under weights that are divided by their mean.
+        """Return CPM, under weights divided by their mean.
 
         >>> from apframe.matching.verdicts import example
         >>> from apframe.metrics.cells import Cell, Cells
@@ -150,10 +150,10 @@ def _check_points(points: Sequence[float]) -> None:
 
 
 def log_average_miss_rate(points: Sequence[float] = LAMR_POINTS) -> pl.Expr:
-    """An aggregate over the rows of one curve, highest score first, with the columns `fppi` and `miss_rate`.
+    """Aggregate the rows of one curve, highest score first, with the columns `fppi` and `miss_rate`.
 
-    It is the geometric mean of the miss rates at `points`. The miss rate at a point is that of the last row whose `fppi` is not
-    above it, or 1 if there is none. Null where the miss rate is null.
+    The result is the geometric mean of the miss rates at `points`. The miss rate at a point is read from the last row whose
+    `fppi` does not exceed it, or is 1 if there is no such row. Null if the miss rate is null.
 
     Source: Dollár et al., PAMI 2012.
 

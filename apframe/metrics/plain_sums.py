@@ -1,4 +1,4 @@
-"""Weighted sums and counts as plain numbers: of all lists, area ranges and thresholds at once."""
+"""Weighted sums and counts as unweighted numbers, for all lists, area ranges and thresholds at once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recalls:
-    """All recalls that there can be: of k = 0..R true positives for each R among the numbers of positives.
+    """All possible recalls: of k = 0..R true positives for each number R of positives.
 
     Attributes
     ----------
     table
-        columns k and n_positives
+        the columns k and n_positives
     starts
-        where the rows of each list and range start, of shape (lists, ranges)
+        the first row of each list and range, of shape (lists, ranges)
     """
 
     table: pl.DataFrame
@@ -36,7 +36,7 @@ class Recalls:
 
     @classmethod
     def of(cls, cells: Cells) -> Recalls:
-        """Those of the lists and ranges of cells.
+        """Return the recalls for the lists and ranges of cells.
 
         >>> from apframe.matching.verdicts import example
         >>> Recalls.of(Cells.of(example())).table.rows()
@@ -53,19 +53,19 @@ class Recalls:
         return cells.kept("recalls", make)
 
     def rows_of(self, ranges: Sequence[int], counts: Counts) -> np.ndarray:
-        """The rows of the recalls of some counts in area ranges, given by number."""
+        """Return the rows of the table for some counts in area ranges (numbers)."""
         return counts.k + self.starts.T[list(ranges)].ravel()[counts.category][counts.run]
 
     def added(self, definition: WeightedSum) -> np.ndarray:
-        """What the k-th of R true positives weighs; 0 for k = 0."""
-        added = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before holds k - 1
-        return self.table.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy()
+        """Return the weight of the k-th of R true positives; 0 for k = 0."""
+        gains = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before is for k - 1
+        return self.table.select(pl.when(pl.col("k") > 0).then(gains).otherwise(0.0)).to_series().to_numpy()
 
 
 def average_precision(definition: WeightedSum, addend: float, absent: float, cells: Cells) -> np.ndarray:
-    """Average precision of what is wanted, of shape (cells, lists, 1); `absent` without positives."""
-    added = cells.kept((definition, "added"), lambda: Recalls.of(cells).added(definition))
-    ap = _at_limits(cells, partial(_sums, definition, addend, added, cells))
+    """Average precision of each output, of shape (cells, lists, 1); `absent` without positives."""
+    gains = cells.kept((definition, "added"), lambda: Recalls.of(cells).added(definition))
+    ap = _at_limits(cells, partial(_sums, definition, addend, gains, cells))
     ap[cells.positives.T[[cell.area_range for cell in cells.wanted]] == 0] = absent
     return ap
 
@@ -73,7 +73,7 @@ def average_precision(definition: WeightedSum, addend: float, absent: float, cel
 def _sums(
     definition: WeightedSum,
     addend: float,
-    added: np.ndarray,
+    gains: np.ndarray,
     cells: Cells,
     ranges: Sequence[int],
     m: int,
@@ -85,25 +85,25 @@ def _sums(
     if len(counts.starts):
         precision = precision_down(counts, addend)
         if definition.interpolated:
-            # between true positives the precision only falls, so they alone make the envelope
+            # precision can only fall between true positives, so these alone determine the envelope
             precision = suffix_maxima(precision, counts.run)
-        precision *= added[Recalls.of(cells).rows_of(ranges, counts)]
+        precision *= gains[Recalls.of(cells).rows_of(ranges, counts)]
         ap[counts.threshold, counts.category] = np.add.reduceat(precision, counts.starts)
     return ap.reshape(len(cells.thresholds), len(ranges), cells.n_lists)
 
 
 def precision_down(counts: Counts, addend: float) -> np.ndarray:
-    """Precision at each of the counts; 0 where nothing counts yet."""
+    """Precision at each count; 0 as long as nothing counts."""
     return counts.k / (counts.n + addend if addend else np.maximum(counts.n, 1))
 
 
 def hits(cells: Cells) -> np.ndarray:
-    """How many true positives there are of what is wanted, the mean over thresholds, of shape (cells, lists, 1)."""
+    """Number of true positives of each output, averaged over thresholds, of shape (cells, lists, 1)."""
     return _at_limits(cells, partial(_counts, count_hits, cells))
 
 
 def detections(cells: Cells) -> np.ndarray:
-    """How many detections count, as in `hits`."""
+    """Number of detections that count, as in `hits`."""
     return _at_limits(cells, partial(_counts, count_detections, cells))
 
 
@@ -115,34 +115,34 @@ def _counts(
 
 
 def _rows(cells: Cells, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, for_curves: bool) -> SliceRows:
-    """See `Cells.rows_of`; metrics that are read one after the other share them."""
+    """See `Cells.rows_of`; metrics that are read one after the other share the rows."""
     key = SliceRows, (*ranges,), m, lists is None
     for_curves = for_curves or cells.has((*key, True))
     return cells.kept((*key, for_curves), lambda: cells.rows_of(ranges, m, lists=lists, for_curves=for_curves))
 
 
 def _at_limits(cells: Cells, compute: Callable[[Sequence[int], int, np.ndarray | None], np.ndarray]) -> np.ndarray:
-    """What is wanted, from what `compute` gives for some ranges at a limit, of shape (thresholds, ranges, lists).
+    """Assemble the outputs; for some ranges at a limit, `compute` returns an array of shape (thresholds, ranges, lists).
 
-    A list that has no more detections than a limit is the same as without it, so smaller limits are computed for others alone:
-    those with a flag, which `compute` is given. What it gives for the others is ignored.
+    A list with no more detections than a limit does not change, so smaller limits are computed only for the other lists, which
+    have a flag in the argument of `compute`. The values that it returns for lists without a flag are ignored.
     """
     limits = sorted({cell.limit for cell in cells.wanted}, reverse=True)
     every = sorted({cell.area_range for cell in cells.wanted})
-    whole = compute(every, limits[0], None) if limits else np.empty((0, 0, cells.n_lists))
-    found = np.empty((len(cells.wanted), cells.n_lists, 1))
+    unlimited = compute(every, limits[0], None) if limits else np.empty((0, 0, cells.n_lists))
+    result = np.empty((len(cells.wanted), cells.n_lists, 1))
     for m in limits:
-        ranges, values = every, whole
+        ranges, values = every, unlimited
         if m < limits[0]:
             ranges = sorted({cell.area_range for cell in cells.wanted if cell.limit == m})
             is_limited, same = cells.deepest > cells.limits[m], [every.index(k) for k in ranges]
-            values = np.where(is_limited, compute(ranges, m, is_limited), whole[:, same])
+            values = np.where(is_limited, compute(ranges, m, is_limited), unlimited[:, same])
         places = [place for place, cell in enumerate(cells.wanted) if cell.limit == m]
         of_ranges = [ranges.index(cells.wanted[place].area_range) for place in places]
         thresholds = [cells.wanted[place].thresholds for place in places]
         if all(len(each) == 1 for each in thresholds):
-            found[places, :, 0] = values[[each[0] for each in thresholds], of_ranges]
+            result[places, :, 0] = values[[each[0] for each in thresholds], of_ranges]
             continue
         for place, k, each in zip(places, of_ranges, thresholds, strict=True):
-            found[place, :, 0] = values[list(each), k].mean(axis=0)
-    return found
+            result[place, :, 0] = values[list(each), k].mean(axis=0)
+    return result

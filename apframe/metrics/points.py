@@ -1,4 +1,4 @@
-"""What a definition of average precision is: a frozen value with a name, and a rule that makes a number of points or cells."""
+"""The interface of definitions of average precision: a frozen value with a name, computed from points or from cells."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SPACING = 2.220446049250313e-16  # numpy.spacing(1)
 TP, RANK, NEW_TP, NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
 N_POSITIVES, N_RANKED = pl.col("n_positives"), pl.col("n_ranked")
 PRECISION = TP / RANK
-GAIN = NEW_TP / N_POSITIVES  # what a point adds to recall
+GAIN = NEW_TP / N_POSITIVES  # the recall that a point adds
 
 
 @cache
 def read_texts() -> pl.DataFrame:
-    """What `definitions.csv` says of each definition of apframe, by name.
+    """Read the texts of apframe's own definitions from `definitions.csv`, by name.
 
     >>> read_texts().row(by_predicate=pl.col("name") == "step", named=True)["precision"]
     'as observed'
@@ -42,17 +42,17 @@ def read_texts() -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Definition(ABC):
-    """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
+    """A way to compute average precision from a ranking. Immutable and comparable; `str()` gives its name for `definition=`.
 
-    The texts, which are columns of `apframe.list_definitions()`, are rows of `definitions.csv` for apframe's own definitions; a
+    The texts are the columns of `apframe.list_definitions()`. Those of apframe's definitions are rows of `definitions.csv`; a
     definition of yours sets them in its class.
 
     Attributes
     ----------
     reads_cells
-        whether it reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
+        whether it reads verdicts, as protocols require; otherwise it is for ranked lists only
     ranks
-        whether detections are ranked, so that there is precision down the ranks: curves, thresholds, the cost of errors
+        whether detections are ranked, so that precision is defined at every rank: for curves, thresholds, the cost of errors
     by_score
         whether scores decide which detections count and match
     reads_remainder, at_cut_offs, cut_offs
@@ -60,13 +60,13 @@ class Definition(ABC):
     row_weights
         the weights of detections and of annotations, as expressions over their tables; None if each counts once
     recall
-        the recall that goes with it
+        the recall that is reported with it
     averages_errors
-        whether errors of the boxes are averaged beside it
+        whether errors of the boxes are averaged along with it
     interpolated
         whether it reads the envelope of precision
     varies_as_area
-        whether its derivative with respect to the weights of images is that of the area under precision, or its envelope
+        whether its derivative with respect to the weights of images is that of the area under precision, or under its envelope
     """
 
     reads_cells: ClassVar[bool] = False
@@ -89,29 +89,29 @@ class Definition(ABC):
 
     @abstractmethod
     def of_points(self) -> pl.Expr:
-        """The average precision of each ranking: an aggregate for `points.group_by(...).agg(...)`; 0 without points.
+        """Return the average precision of each ranking: an aggregate for `points.group_by(...).agg(...)`; 0 without points.
 
-        `points` has a row where recall rises, best score first (see `find_points`): tp and rank (true positives and all
-        items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
-        are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
+        `points` has a row wherever recall rises, best score first (see `find_points`): tp and rank (true positives and all
+        items so far), new_tp and new_n (those that this row adds: 1 and 1, unless items of equal score form one point),
+        n_positives (the divisor of recall) and n_ranked (the length of the list).
         """
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
-        """Average precision of what is wanted of every list, of shape (cells, lists, weightings).
+        """Average precision of each output for every list, of shape (cells, lists, weightings).
 
-        `addend` is added to the divisor of precision, and `absent` is what lists without positives have at a threshold.
+        `addend` is added to the divisor of precision. `absent` is the value of lists without positives at a threshold.
 
         Raises
         ------
         ParameterError
-            the definition is for ranked lists alone
+            the definition is for ranked lists only
         """
         del cells, weights, addend, absent
-        problem = f"{self.name} is made of the points of a ranked list, not of verdicts"
+        problem = f"{self.name} is computed from the points of a ranked list, not from verdicts"
         raise ParameterError(problem, "choose another definition", option="definition")
 
     def arrays(self, cells: Cells, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
-        """The reference's arrays, see `apframe.metrics.coco_arrays.compute_arrays`.
+        """Return the reference's arrays, see `apframe.metrics.coco_arrays.compute_arrays`.
 
         Raises
         ------
@@ -119,36 +119,36 @@ class Definition(ABC):
             the definition has no recall levels
         """
         del cells, addend, precision_at
-        raise ParameterError(f"arrays: {self.name} has no recall levels, which the reference's arrays are over")
+        raise ParameterError(f"arrays: {self.name} has no recall levels, which the reference's arrays require")
 
     @property
     def varies_as_area(self) -> bool:
-        """Whether the derivative by the weights of images is that of the area under precision, or under its envelope."""
+        """True if the derivative by the weights of images is that of the area under precision, or under its envelope."""
         return False
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
-        """The levels of recall that precision is read at, where they can be chosen."""
+        """The levels of recall at which precision is read, if they can be chosen."""
         return ()
 
     def at_levels(self, levels: Any) -> Definition:
-        """The definition with other levels of recall: one number or several.
+        """Return the definition with other levels of recall: one number or several.
 
         Raises
         ------
         ParameterError
-            the definition has no levels; they are no numbers, or do not increase within [0, 1]
+            the definition has no levels; or they are not numbers, or do not increase within [0, 1]
         """
         del levels
         raise ParameterError(f"the definition {self} does not use recall levels", option="recall_levels")
 
     def at_positions(self, positions: int) -> Definition:
-        """The definition with another number of recall positions.
+        """Return the definition with another number of recall positions.
 
         Raises
         ------
         ParameterError
-            the definition has no positions, or is not published with that many
+            the definition has no positions, or was not published with this number
         """
         del positions
         raise ParameterError(f"the definition {self} does not use recall positions", option="recall_positions")
@@ -156,7 +156,7 @@ class Definition(ABC):
     def __str__(self) -> str:
         return self.name
 
-    if not TYPE_CHECKING:  # which knows the attributes, and would accept any other
+    if not TYPE_CHECKING:  # a type checker knows the attributes, and would accept any other
 
         def __getattr__(self, name: str) -> str:
             if name in ("precision", "weights", "formula", "used_by", "source"):
@@ -166,12 +166,12 @@ class Definition(ABC):
 
 
 class OfVerdicts(Definition):
-    """Definitions that read verdicts, and more of them than the points of a ranked list have.
+    """Definitions that read verdicts, which contain more than the points of a ranked list.
 
     Attributes
     ----------
     why_no_points
-        what it is made of, in words that follow its name
+        the reason, in words that follow the definition's name
     example
         the name of a protocol that has such a definition
     """
@@ -181,7 +181,7 @@ class OfVerdicts(Definition):
     example: ClassVar[str]
 
     def of_points(self) -> pl.Expr:
-        """Not there: see `why_no_points`.
+        """Raise an error: there are no points, see `why_no_points`.
 
         Raises
         ------
@@ -202,30 +202,30 @@ class WeightedSum(Definition):
 
     @abstractmethod
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
+        """Return the share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
 
     @abstractmethod
     def reached_in_sql(self) -> str:
-        """The weight in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
+        """Return the weight in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
 
     def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
-        """The sum of the precision, or of its envelope, times the weight of each point."""
+        """Return the sum of the precision, or of its envelope, times the weight of each point."""
         return ((envelope(precision) if self.interpolated else precision) * weight).sum()
 
     def of_points(self) -> pl.Expr:
-        """The weighted sum, each point weighing what it adds to `reached`."""
+        """Return the weighted sum, in which a point weighs as much as it adds to `reached`."""
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
 
     def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
-        """What each true positive adds to `reached` under weights, of shape (true positives, weightings): here, to recall.
+        """Increase of `reached` (here, of recall) at each true positive under weights, of shape (true positives, weightings).
 
-        `down` may be written over; sums of weights are rounded by less than `slack`.
+        The arrays of `down` may be overwritten. Sums of weights are rounded by less than `slack`.
         """
         del slack
         return down.own / down.positives
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
-        """See `Definition.average`; plain numbers have a way of their own, ten times as fast."""
+        """See `Definition.average`; unweighted numbers are computed separately, ten times as fast."""
         if weights.are_once:
             from apframe.metrics.plain_sums import average_precision
 
@@ -236,10 +236,10 @@ class WeightedSum(Definition):
 
 
 def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
-    """True positives over all counted detections, `k / (n + addend)`.
+    """True positives divided by all counted detections, `k / (n + addend)`.
 
-    `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. It shows in one place: a
-    true positive at rank 1 has the precision 0.9999999999999998.
+    `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. This is visible in one
+    case: a true positive at rank 1 has the precision 0.9999999999999998.
 
     >>> frame = pl.DataFrame({"k": [1, 1], "n": [1, 2]})
     >>> frame.select(precision_of(pl.col("k"), pl.col("n"), SPACING)).to_series().to_list()
@@ -249,7 +249,7 @@ def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
 
 
 def envelope(precision: pl.Expr) -> pl.Expr:
-    """The right-to-left maximum of the precision: the best that is still reached at this recall or beyond.
+    """The right-to-left maximum of the precision: the best that is reached at this recall or a higher one.
 
     >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
     [0.6, 0.6, 0.4]
@@ -260,8 +260,8 @@ def envelope(precision: pl.Expr) -> pl.Expr:
 def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
     """`k / n_positives`, exact to the last bit.
 
-    The divisor gets a value of its own in each row: by one repeated value Polars multiplies with the reciprocal, and 3 / 10
-    comes out as 0.30000000000000004, which is a level that 3 of 10 do not reach.
+    The divisor varies by row: with a constant divisor, Polars multiplies by the reciprocal, and 3 / 10 comes out as
+    0.30000000000000004, a level that 3 of 10 must not reach.
 
     >>> pl.DataFrame({"k": [3, 4]}).select(recall_of(pl.col("k"), pl.lit(10))).to_series().to_list()
     [0.3, 0.4]

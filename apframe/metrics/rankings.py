@@ -1,4 +1,4 @@
-"""The true positives of lists in rank order, and what counts down to each of them under weights of the images."""
+"""The true positives of lists in rank order, and the weighted counts down to each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TINY = 1e-300  # keeps 0 / 0 from being anything but 0
 class Stretches:
     """Stretches of rows, whose sums are differences of sums before marks: where they begin and end.
 
-    `begin` and `end` are numbers of marks, from 1; 0 stands for the first row.
+    `begin` and `end` are numbers of marks, from 1; 0 is the first row.
     """
 
     marks: np.ndarray
@@ -27,7 +27,7 @@ class Stretches:
 
     @classmethod
     def of(cls, begin: np.ndarray, end: np.ndarray) -> Stretches:
-        """From the first row of each to its last one, which is exclusive."""
+        """Make stretches from their first rows and their last rows (exclusive)."""
         is_mark = np.zeros(int(end.max(initial=0)) + 1, dtype=bool)
         is_mark[begin] = is_mark[end] = True
         is_mark[0] = False
@@ -35,7 +35,7 @@ class Stretches:
         return cls(np.flatnonzero(is_mark), number[begin], number[end])
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """The sums of the rows of each stretch, down the columns.
+        """Sum the rows of each stretch, down the columns.
 
         >>> Stretches.of(np.array([0, 1, 2]), np.array([2, 3, 2])).sums(np.array([[1.0], [2.0], [4.0]])).ravel().tolist()
         [3.0, 6.0, 0.0]
@@ -53,21 +53,21 @@ class Stretches:
 class Ranking:
     """The true positives of every threshold and list, in one area range within one limit.
 
-    They are in segments of one threshold and one list, in rank order. Each has `detection`, its number among all, and
-    `segment`. Each segment has `starts`, its first true positive, `threshold` and `list`.
+    They are in segments of one threshold and one list, in rank order. A true positive has `detection`, its number among all
+    detections, and `segment`. A segment has `starts`, its first true positive, `threshold` and `list`.
 
     Attributes
     ----------
     image, bounds
-        of all detections: the number of their image, and where each list begins and the last one ends
+        of all detections: the number of their image; the first detection of each list and the end of the last list
     unmatched, unmatched_end
-        the detections that count while they are not matched, and where the list of each ends
+        the detections that count while they are not matched, and the end of each one's list
     down
-        those of `unmatched` from the first of its list down to each true positive
+        the `unmatched` from the first of the list down to each true positive
     changing, change, changing_at
-        detections that count otherwise when they are matched, by how much, and at which threshold, ascending
+        detections whose count changes when they are matched, the change, and the number of the threshold, ascending
     changed_down
-        as `down`, of these
+        as `down`, for `changing`
     """
 
     image: np.ndarray
@@ -87,7 +87,7 @@ class Ranking:
 
     @classmethod
     def of(cls, cells: Cells, k: int, m: int) -> Ranking:
-        """Of all lists and thresholds, in range k and within limit m, by number.
+        """Return the ranking of all lists and thresholds, in range k and within limit m (numbers).
 
         >>> from apframe.matching.verdicts import example
         >>> Ranking.of(Cells.of(example()), 0, 0).detection.tolist()
@@ -130,23 +130,23 @@ class Ranking:
         )
 
     def count(self, weights: np.ndarray, positives: np.ndarray, addend: float, slack: float = 0.0) -> WeightsDown:
-        """The weights down to each true positive.
+        """Sum the weights down to each true positive.
 
         Parameters
         ----------
         weights, positives
             of the images, and of the positives of each list (not 0), of shape (images or lists, weightings)
         addend
-            what is added to the divisor of precision
+            a number that is added to the divisor of precision
         slack
-            the share of the positives that sums of weights may be rounded by
+            the share of the positives by which sums of weights may be rounded
         """
         own = weights.take(self.image[self.detection], axis=0)
         n = self.down.sums(weights.take(self.image[self.unmatched], axis=0))
         if len(self.change):
             n += self.changed_down.sums(weights.take(self.image[self.changing], axis=0) * self.change[:, None])
         k, expected = running_sums(own, self.starts, self.segment), positives.take(self.list[self.segment], axis=0)
-        if slack:  # what should be 0 is not quite
+        if slack:  # values that should be 0 may be off by rounding
             k *= k > slack * expected
             np.maximum(n, k, out=n)
         n += addend or _TINY
@@ -160,11 +160,11 @@ class WeightsDown:
     Attributes
     ----------
     own
-        of its image
+        of the true positive's image
     k, n
-        of the true positives, and of all detections that count, down to it
+        of the true positives, and of all detections that count, down to this one
     positives
-        of all positives of its list
+        of all positives of the list
     """
 
     ranking: Ranking
@@ -174,19 +174,19 @@ class WeightsDown:
     positives: np.ndarray
 
     def precision(self, *, interpolated: bool) -> np.ndarray:
-        """Precision, or its envelope."""
+        """Return precision, or its envelope."""
         precision = self.k / self.n
         return suffix_maxima(precision, self.ranking.segment) if interpolated else precision
 
     def gains(self, reached: np.ndarray) -> np.ndarray:
-        """What each true positive adds to a column that rises down the ranks."""
+        """Increase at each true positive of a column that rises down the ranks."""
         gain = np.empty_like(reached)
         np.subtract(reached[1:], reached[:-1], out=gain[1:])
         gain[self.ranking.starts] = reached[self.ranking.starts]
         return gain
 
     def sums(self, values: np.ndarray, n_thresholds: int) -> np.ndarray:
-        """The sums over each threshold and list, of shape (thresholds, lists, weightings)."""
+        """Sum values over each threshold and list; the result has the shape (thresholds, lists, weightings)."""
         ranking = self.ranking
         summed = np.zeros((n_thresholds, len(ranking.bounds) - 1, values.shape[1]))
         if len(ranking.starts):
@@ -201,10 +201,10 @@ class AreaSlopes:
     Attributes
     ----------
     rise
-        by how much the area of the segment grows with the weight of the true positive, before what it takes from the precision
-        of others
+        the increase of the segment's area with the weight of the true positive, apart from its effect on the precision of
+        others
     fall
-        by how much the precisions that are attained at it fall with the weight of any detection down to it
+        the decrease of the precisions attained at it with the weight of any detection down to it
     area
         of shape (thresholds, lists)
     """
@@ -216,7 +216,7 @@ class AreaSlopes:
 
     @classmethod
     def of(cls, cells: Cells, weights: Weights, k: int, m: int, addend: float, *, interpolated: bool) -> AreaSlopes:
-        """Under a single weighting, in range k and within limit m, by number."""
+        """Compute the slopes under a single weighting, in range k and within limit m (numbers)."""
 
         def make() -> AreaSlopes:
             ranking, expected = Ranking.of(cells, k, m), cells.positives_under(k, weights)
@@ -239,17 +239,17 @@ class AreaSlopes:
         return cells.kept_under(weights, (cls, k, m, addend, interpolated), make)
 
     def of_detections(self, thresholds: Sequence[int]) -> np.ndarray:
-        """The derivative of the mean area over thresholds with respect to the weight of each detection."""
+        """Return the derivative of the mean area over thresholds with respect to the weight of each detection."""
         ranking, n = self.ranking, len(self.ranking.image)
         at = ranking.threshold[ranking.segment]
         inside = np.isin(at, thresholds)
         detection, fall = ranking.detection[inside], np.where(inside, self.fall, 0)
-        found = np.bincount(detection, self.rise[inside], minlength=n).astype(np.float64)  # whole numbers where there are none
+        slopes = np.bincount(detection, self.rise[inside], minlength=n).astype(np.float64)  # of nothing: integers
         below = sums_before(np.bincount(detection, self.fall[inside], minlength=n))
-        found[ranking.unmatched] -= below[ranking.unmatched_end] - below[ranking.unmatched]
+        slopes[ranking.unmatched] -= below[ranking.unmatched_end] - below[ranking.unmatched]
         if len(ranking.change):
             below, place = sums_before(fall), at * (n + 1) + ranking.detection
             end = ranking.bounds[np.searchsorted(ranking.bounds, ranking.changing, side="right")]
             first, last = (np.searchsorted(place, ranking.changing_at * (n + 1) + each) for each in (ranking.changing, end))
-            found -= np.bincount(ranking.changing, ranking.change * (below[last] - below[first]), minlength=n)
-        return found / len(thresholds)
+            slopes -= np.bincount(ranking.changing, ranking.change * (below[last] - below[first]), minlength=n)
+        return slopes / len(thresholds)

@@ -1,4 +1,4 @@
-"""Detections that count in lists of objects although these do not have them."""
+"""Detections that count in lists of objects without being in them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from apframe.metrics.running_counts import SliceRows, count_at, count_detections
 
 @dataclass(frozen=True)
 class Remainder:
-    """Detections that count in lists although these do not have them, as all that is found near them is ignored there.
+    """Detections that count in lists without being in them, because all objects near them are ignored there.
 
-    `cells` are of whole lists, all annotations ignored. Some detections of them are in the lists of other cells: `place` is
-    theirs in the whole lists, and `whole` says of which of these each list is a part. A list counts what is left of the whole
-    one where all annotations are ignored, corrected for the detections that it has itself.
+    `cells` are whole lists, with all annotations ignored. Some of their detections are also in the lists of other cells:
+    `place` is their position in the whole lists, and `whole` is the number of the whole list that contains each list. A list's
+    count is the whole list's count with all annotations ignored, corrected for the list's own detections.
     """
 
     cells: Cells
@@ -26,16 +26,16 @@ class Remainder:
     whole: np.ndarray
 
     def n_detections(self, k: int, m: int) -> np.ndarray:
-        """How many detections count in each whole list, of shape (thresholds, whole lists)."""
+        """Number of detections that count in each whole list, of shape (thresholds, whole lists)."""
         return count_detections(self.cells.rows_of([k], m, for_curves=False), len(self.cells.thresholds))
 
     def count(self, rows: SliceRows, ranges: Sequence[int], m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
-        """The assignments of the lists in one range, with the counts of whole lists; `category` is that of the detections."""
+        """Return the assignments of the lists in one range, with the counts of whole lists; `category` is the detections'."""
         walk, n_thresholds = self.cells.walk(ranges, m), len(self.cells.thresholds)
         of_whole = select_rows(self.cells.hits[m], walk, ranges)
         begin, end = (np.searchsorted(of_whole.detection, self.place, side) for side in ("left", "right"))
         at, again = numbers_from(begin, end - begin)
-        # what became of these detections in the whole list is taken back, before what becomes of them here
+        # the outcome of these detections in the whole list is undone before their outcome here is applied
         back = (
             category[again],
             again,

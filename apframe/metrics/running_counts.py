@@ -16,8 +16,8 @@ from apframe.matching.verdicts import has_bit
 class Counts:
     """The true positives of every threshold and category in rank order, in runs of one threshold and category.
 
-    Each true positive has `row`, the number of its assignment, `k` and `n`, the true positives and the counted detections down
-    to it, and `run`, the number of its run. Each run has `threshold`, `category` and `starts`, the place of its first one.
+    A true positive has `row`, the number of its assignment; `k` and `n`, the true positives and the counted detections so far;
+    and `run`, the number of its run. A run has `threshold`, `category` and `starts`, the position of its first true positive.
     """
 
     row: np.ndarray
@@ -33,13 +33,13 @@ class Counts:
 class SliceRows:
     """Effects of slices of the objects (area ranges) on the counts of detections, at one limit per cell.
 
-    A category here is a list in one of the slices: those of the second slice are numbered on after those of the first one.
-    `n_counted` is how many detections of each category count when none is matched (or of shape (thresholds, categories)). The
-    others have one entry per assignment that changes a count: its `category` and `detection`, `n_unmatched` (how many of the
-    category count when none is matched, down to and including this detection; or an array of shape (thresholds, rows)),
-    `is_true` (matched to an annotation that is not ignored), `change` (of the number of detections that count: -1 where one
-    counts when it is not matched, and is matched to an ignored annotation; 1 where it is the other way round) and `first`,
-    `last` (it holds at thresholds number first .. last - 1).
+    A category here is a list in one of the slices: the numbers of the second slice continue those of the first one. `n_counted`
+    is the number of detections of each category that count when none is matched (or it has the shape (thresholds, categories)).
+    The other arrays have one entry per assignment that changes a count: its `category` and `detection`, `n_unmatched` (the
+    number of the category's detections that count when none is matched, down to and including this one; or an array of shape
+    (thresholds, rows)), `is_true` (matched to an annotation that is not ignored), `change` (of the number of detections that
+    count: -1 if the detection counts when it is not matched, and is matched to an ignored annotation; 1 in the opposite case)
+    and `first`, `last` (it holds at thresholds number first .. last - 1).
     """
 
     n_counted: np.ndarray
@@ -52,23 +52,23 @@ class SliceRows:
     last: np.ndarray
 
     def only(self, kept: np.ndarray | slice) -> SliceRows:
-        """Some of the assignments: whole categories."""
+        """Return some of the assignments: whole categories."""
         columns = (self.category, self.detection, self.n_unmatched, self.is_true, self.change, self.first, self.last)
         return SliceRows(self.n_counted, *(column[..., kept] for column in columns))
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The detections in rank order, and which of them count while they are not matched, in some area ranges within a limit.
+    """The detections in rank order, and flags of those that count while not matched, in some area ranges within a limit.
 
     Attributes
     ----------
     starts
-        the place of each list's first detection, and the number of all detections at the end
+        the position of each list's first detection, and the number of all detections at the end
     words
-        as `pack` makes them, a row for each range: who is inside the range, and within the limit
+        flags packed by `pack`, a row for each range: True inside the range and within the limit
     limit
-        the largest place within the limit; None if all are
+        the largest position within the limit; None without a limit
     """
 
     starts: np.ndarray
@@ -82,13 +82,13 @@ class Walk:
 
     @cached_property
     def _sums(self) -> np.ndarray:
-        """How many count before each word, range by range."""
+        """Number of detections that count before each word, range by range."""
         sums = np.zeros(self.words.shape, dtype=np.int64)
         np.cumsum(np.bitwise_count(self.words[:, :-1]), axis=1, out=sums[:, 1:])
         return sums
 
     def before(self, which: np.ndarray | int, position: np.ndarray) -> np.ndarray:
-        """How many detections, of all lists, count before each position, in the range number `which` of each.
+        """Number of detections, of all lists, that count before each position; the range number is `which`.
 
         >>> Walk(np.array([0, 70]), pack(np.ones((1, 70), dtype=bool))).before(0, np.array([0, 66, 70]))
         array([ 0, 66, 70])
@@ -99,14 +99,14 @@ class Walk:
 
     @cached_property
     def at_starts(self) -> np.ndarray:
-        """How many count before each list, and before the end, of shape (ranges, lists + 1)."""
+        """Number of detections that count before each list, and before the end, of shape (ranges, lists + 1)."""
         return self.before(
             np.arange(len(self.words))[:, None], np.broadcast_to(self.starts, (len(self.words), len(self.starts)))
         )
 
 
 def pack(flags: np.ndarray) -> np.ndarray:
-    """Rows of flags as bits of integers, 64 in each, and further zeros.
+    """Pack rows of flags into integers of 64 bits, padded with zeros.
 
     >>> pack(np.array([[True, False, True]]))
     array([[5]], dtype=uint64)
@@ -125,22 +125,22 @@ def select_rows(
     lists: np.ndarray | None = None,
     for_curves: bool = True,
 ) -> SliceRows:
-    """The hits of some area ranges, those of detections that take no part left out.
+    """Select the hits of some area ranges, without hits that change no count.
 
     Parameters
     ----------
     hits
         columns of `Cells.hits`
     walk
-        the detections, in the same ranges
+        the detections in rank order, in the same ranges
     ranges
-        their numbers
+        the numbers of the ranges
     lists
-        one flag for each list whose hits are wanted; by default all
+        one flag for each list; hits of unflagged lists are left out; None keeps all
     for_curves
-        whether `n_unmatched` is wanted, which `count_hits` and `count_detections` do without
+        whether to compute `n_unmatched`, which `count_hits` and `count_detections` do not read
     """
-    # matched to an ignored annotation and outside itself: such a row changes no count
+    # a detection outside the range that is matched to an ignored annotation changes no count
     matters = hits["ranges"] & (hits["true"] | hits["inside"])
     if walk.limit is not None:
         matters[hits["place"] > walk.limit] = 0
@@ -167,7 +167,7 @@ def select_rows(
 
 
 def count_hits(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """All true positives, of shape (thresholds, categories).
+    """Number of true positives, of shape (thresholds, categories).
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> count_hits(rows, n_thresholds=2).tolist()
@@ -177,7 +177,7 @@ def count_hits(rows: SliceRows, n_thresholds: int) -> np.ndarray:
 
 
 def count_detections(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """All detections that count, of shape (thresholds, categories).
+    """Number of detections that count, of shape (thresholds, categories).
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, False, -1, 0, 1)))
     >>> count_detections(rows, n_thresholds=2).tolist()
@@ -188,7 +188,7 @@ def count_detections(rows: SliceRows, n_thresholds: int) -> np.ndarray:
 
 
 def _held(rows: SliceRows, row: np.ndarray, n_thresholds: int, value: np.ndarray | None = None) -> np.ndarray:
-    """How many of some rows hold at each threshold, or the sums of their values: added where they begin, taken off later."""
+    """Number of these rows that hold at each threshold, or the sum of their values: added at `first`, subtracted at `last`."""
     shape = (n_thresholds + 1, rows.n_counted.shape[-1])
     category = rows.category[row]
     begun, ended = (
@@ -201,17 +201,17 @@ def _held(rows: SliceRows, row: np.ndarray, n_thresholds: int, value: np.ndarray
 def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     """Count the true positives, and all detections that count, down to each true positive.
 
-    Between two matched detections all are alike: not matched, and counted as false positives if they lie in the slice
-    themselves. So the number of detections counted up to a rank is a running sum over all detections, the same for every
-    threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
-    to an ignored annotation does not count even if it lies inside.
+    All detections between two matched ones are alike: not matched, and counted as false positives if they are inside the slice.
+    So the number of detections counted down to a rank is a running sum over all detections, the same for every threshold,
+    corrected for matched ones: a true positive counts even if it is outside the slice, and a detection that is matched to an
+    ignored annotation does not count even if it is inside.
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> counts = count_down(rows, n_thresholds=2)
     >>> counts.threshold.tolist(), counts.k.tolist(), counts.n.tolist()
     ([0], [1], [2])
     """
-    # np.repeat and sums of flags would keep the interpreter to themselves, so numbers of runs and whole numbers stand for them
+    # np.repeat and sums of flags would hold the interpreter lock, so runs are numbered and counts are whole numbers
     held, n_rows = _holds(rows, n_thresholds), len(rows.category)
     at = np.flatnonzero(held & rows.is_true)
     bounds = np.searchsorted(at, np.arange(n_thresholds + 1) * n_rows).tolist()
@@ -235,14 +235,14 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
 
 
 def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.ndarray, n_thresholds: int) -> np.ndarray:
-    """How many detections count down to and including each of some, of shape (thresholds, rows); these need no assignment.
+    """Number of detections that count down to and including given ones, of shape (thresholds, rows).
 
     Parameters
     ----------
     rows, walk
-        all assignments of a slice, and the detections that they are of
+        all assignments of a slice, and its detections in rank order
     category, detection
-        what is asked for
+        the given detections, which need no assignment, and their categories
 
     >>> walk = Walk(np.array([0, 2]), pack(np.array([[True, True]])))
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 0, 1, False, -1, 0, 1)))
@@ -250,7 +250,7 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
     [[0, 1], [1, 2]]
     """
     counted = np.broadcast_to(walk.before(0, detection + 1) - walk.at_starts[0, category], (n_thresholds, len(detection)))
-    last = np.searchsorted(rows.detection, detection, side="right") - 1  # the last assignment down to there
+    last = np.searchsorted(rows.detection, detection, side="right") - 1  # the last assignment so far
     has_some = (last >= 0) & (rows.category[last] == category) if len(rows.category) else np.zeros(len(last), dtype=bool)
     if not has_some.any():
         return counted
@@ -261,14 +261,14 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
 
 
 def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """Whether each assignment holds at each threshold, of shape (thresholds, rows)."""
+    """True where an assignment holds at a threshold, of shape (thresholds, rows)."""
     threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
     held: np.ndarray = (rows.first <= threshold) & (threshold < rows.last)
     return held
 
 
 def _running(held: np.ndarray, rows: SliceRows) -> np.ndarray:
-    """The sum of the changes before each assignment and threshold, threshold by threshold, and that of all at the end."""
+    """Sum of the changes before each assignment and threshold, threshold by threshold, and of all changes at the end."""
     sums = np.zeros(held.size + 1, dtype=np.int32)
     np.cumsum(np.multiply(held, rows.change, dtype=np.int32).ravel(), dtype=np.int32, out=sums[1:])
     return sums

@@ -1,4 +1,4 @@
-"""Definitions of average precision that are made of the counts at score cut-offs, where each cut-off has its own matches."""
+"""Definitions of average precision by counts at score cut-offs, where each cut-off has its own matches."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 
 
 class AtCutOffs(OfVerdicts):
-    """Definitions of counts at score cut-offs, where each cut-off has its own matches: of protocols that match so.
+    """Definitions by counts at score cut-offs, each with its own matches, for protocols that match in this way.
 
     Attributes
     ----------
     chooses
-        whether cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
+        whether the cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
     cut_offs
-        otherwise, what they are, ascending
+        the cut-offs otherwise, ascending
     """
 
     at_cut_offs = True
-    why_no_points = "is made of counts at score cut-offs, each with its own matches, which a ranked list does not have"
+    why_no_points = "is computed from counts at score cut-offs, each with its own matches, which a ranked list does not have"
     chooses: ClassVar[bool]
 
-    def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """How many annotations there are: `expected` count, and at the lowest cut-off there are `found`, or missed."""
-        del found
+    def positives(self, expected: np.ndarray, at_lowest: np.ndarray) -> np.ndarray:
+        """Number of annotations: `expected` of them count, `at_lowest` are detected or missed at the lowest cut-off."""
+        del at_lowest
         return expected
 
     @abstractmethod
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """Average precision from arrays of which the first axis is the cut-offs, 0 where these lack."""
+        """Average precision from arrays whose first axis is the cut-offs, with 0 for absent cut-offs."""
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
@@ -57,10 +57,10 @@ class AtCutOffs(OfVerdicts):
 
 @dataclass(frozen=True)
 class RecallOfFound(Recall):
-    """Recall where what is found at the lowest score cut-off counts, also if it is an annotation that need not be found."""
+    """Recall that also counts optional annotations if they are detected at the lowest score cut-off."""
 
     def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
-        """How many annotations are found or missed at the lowest cut-off and the lowest threshold."""
+        """Number of annotations that are detected or missed at the lowest cut-off and the lowest threshold."""
         from apframe.matching.verdicts import has_bit
         from apframe.metrics.cells import held_at
         from apframe.metrics.list_sums import sums_of_weights
@@ -74,7 +74,7 @@ class RecallOfFound(Recall):
         return positives
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
-        """None: what is found changes what is expected."""
+        """Return nothing: detections change the number of positives."""
         return Metric.influence(self, cells, weights)
 
 
@@ -82,12 +82,12 @@ class RecallOfFound(Recall):
 class Waymo(AtCutOffs):
     """The area under the envelope, with straight lines between points whose recalls are close.
 
-    Where two points are more than `gap` apart in recall, points are put in between at steps of `gap` from the right, with the
-    precision of the right one; then trapezoids. At least `interpolated`. The points are those of a ranked list, or those of the
-    score cut-offs 0, .01 ... 1 in single precision, in a protocol such as `WAYMO`. Recall is there tp / (tp + fn) of each
-    cut-off, and what is found at a level of difficulty may be of another one, so that the number of positives can grow.
+    If two points are more than `gap` apart in recall, points are inserted between them at steps of `gap` from the right, with
+    the precision of the right one; then trapezoids. At least `interpolated`. The points are those of a ranked list, or, in a
+    protocol such as `WAYMO`, those of the score cut-offs 0, .01 ... 1 in single precision. There, recall is tp / (tp + fn) of
+    each cut-off, and a true positive at a level of difficulty may be of another one, so that the number of positives can grow.
 
-    Source: Waymo Open Dataset, `metrics_utils.cc`, which computes in single precision, so that what is perfect has 1.0000001.
+    Source: Waymo Open Dataset, `metrics_utils.cc`, which computes in single precision, so that a perfect result has 1.0000001.
     """
 
     gap: float = 0.05
@@ -102,27 +102,27 @@ class Waymo(AtCutOffs):
             raise ParameterError(f"waymo: gap must be in (0, 1], not {self.gap}")
 
     def of_points(self) -> pl.Expr:
-        """Flat area, and the triangle that is left of the last point put in."""
+        """Flat area, and the triangle between the last inserted point and the point before."""
         best = envelope(PRECISION)
         put_in = (GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
         left = GAIN - self.gap * put_in.clip(0)
         drop = best.shift(1).fill_null(best.first()) - best
         return (best * GAIN + drop * left / 2).sum()
 
-    def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """Those at the lowest cut-off: what is found counts, also of another level."""
+    def positives(self, expected: np.ndarray, at_lowest: np.ndarray) -> np.ndarray:
+        """Number of positives at the lowest cut-off: true positives count even if they are of another level."""
         del expected
-        return found
+        return at_lowest
 
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """As `of_points`; of points with equal recall, that with the largest precision, and those of recall 0 do not matter."""
+        """As `of_points`; of points with equal recall, the one with the largest precision is read, and recall 0 is ignored."""
         import numpy as np
 
         order = np.argsort(recall, axis=0, kind="stable")
         recall, precision = (np.take_along_axis(each, order, axis=0) for each in (recall, precision))
         best = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
         gain = np.diff(recall, axis=0, prepend=0)
-        # what stands at a recall is the best of all points there, which the first of them has
+        # the value at a recall is the best of all points there, which the first of them has
         place = np.broadcast_to(np.arange(len(gain)).reshape(-1, *[1] * (gain.ndim - 1)), gain.shape)
         best = np.take_along_axis(best, np.maximum.accumulate(np.where(gain > 0, place, 0), axis=0), axis=0)
         before = np.concatenate([best[:1], best[:-1]])

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from apframe.metrics.definitions import Levels
     from apframe.metrics.points import WeightedSum
 
-_ROWS = 1 << 12  # detections of the lists that are computed together, so that they fit into the processor's cache
-_FEW = 16  # weightings, for which all lists are computed together, as influences are
+_ROWS = 1 << 12  # detections of lists that are computed at once, so that they fit into the processor's cache
+_FEW = 16  # up to this many weightings, all lists are computed at once, as for influences
 
 
 def weighted_average_precision(
     definition: WeightedSum, addend: float, absent: float, cells: Cells, weights: Weights
 ) -> np.ndarray:
-    """Average precision of what is wanted, of shape (cells, lists, weightings); `absent` without positives.
+    """Average precision of each output, of shape (cells, lists, weightings); `absent` without positives.
 
-    For definitions with an envelope and whole weights, the numbers are those of a data set with copies of its images; other
-    definitions take the precision after all copies of a detection. Detections of one image that have equal scores must be alike
-    for that. Where weights are not whole numbers, their sums are rounded, so a recall within 1e-9 of a level is taken as equal
-    to it: what is perfect stays perfect.
+    For definitions with an envelope and whole weights, the numbers equal those of a data set with copies of its images; other
+    definitions read the precision after all copies of a detection. This requires that detections of one image with equal scores
+    are alike. If weights are not whole numbers, their sums are rounded, so a recall within 1e-9 of a level counts as equal to
+    it: a perfect result stays perfect.
     """
-    found = np.empty((len(cells.wanted), cells.n_lists, weights.n))
+    result = np.empty((len(cells.wanted), cells.n_lists, weights.n))
     for k, m in dict.fromkeys((cell.area_range, cell.limit) for cell in cells.wanted):
         places = [place for place, cell in enumerate(cells.wanted) if (cell.area_range, cell.limit) == (k, m)]
         expected = cells.positives_under(k, weights)
@@ -43,33 +43,33 @@ def weighted_average_precision(
             precision *= definition.gains(down, weights.slack)
             ap = down.sums(precision, len(cells.thresholds))
             for place in places:
-                found[place, lists] = ap[list(cells.wanted[place].thresholds)].mean(axis=0)
+                result[place, lists] = ap[list(cells.wanted[place].thresholds)].mean(axis=0)
         for place in places:
-            found[place][expected == 0] = absent
-    return found
+            result[place][expected == 0] = absent
+    return result
 
 
 def weighted_hits(cells: Cells, weights: Weights) -> np.ndarray:
-    """The weights of the true positives of what is wanted, the mean over thresholds, of shape (cells, lists, weightings)."""
+    """Weights of the true positives of each output, averaged over thresholds, of shape (cells, lists, weightings)."""
     return _sums(cells, weights, true_positives)
 
 
 def weighted_detections(cells: Cells, weights: Weights) -> np.ndarray:
-    """The weights of the detections that count, as in `weighted_hits`."""
+    """Weights of the detections that count, as in `weighted_hits`."""
     return _sums(cells, weights, _counted)
 
 
 def _sums(cells: Cells, weights: Weights, rows: Callable[[Cells, Cell], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    found = np.empty((len(cells.wanted), cells.n_lists, weights.n))
+    result = np.empty((len(cells.wanted), cells.n_lists, weights.n))
     for place, cell in enumerate(cells.wanted):
         detection, share = rows(cells, cell)
         image, number = cells.detections["image"][detection], cells.detections["list"][detection]
-        found[place] = sums_of_weights(weights.given, image, number, cells.n_lists, share)
-    return found
+        result[place] = sums_of_weights(weights.given, image, number, cells.n_lists, share)
+    return result
 
 
 def true_positives(cells: Cells, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-    """The detections that are true positives, ascending, and at which share of the thresholds.
+    """Return the detections that are true positives, ascending, and the share of the thresholds at which they are.
 
     >>> from apframe.matching.verdicts import example
     >>> [each.tolist() for each in true_positives(Cells.of(example()), Cell((0,), area_range=0, limit=0))]
@@ -86,7 +86,7 @@ def true_positives(cells: Cells, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _counted(cells: Cells, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-    """The detections that count, ascending, and at which share of the thresholds; one in two rows has the sum of them."""
+    """Return the detections that count, ascending, with shares of the thresholds; a detection in two rows has their sum."""
 
     def make() -> tuple[np.ndarray, np.ndarray]:
         rows = cells.rows_of([cell.area_range], cell.limit, for_curves=False)
@@ -100,14 +100,14 @@ def _counted(cells: Cells, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _held(cells: Cells, rows: SliceRows, thresholds: tuple[int, ...]) -> np.ndarray:
-    """At which share of the thresholds each row holds."""
+    """Share of the thresholds at which each row holds."""
     upto = np.append(0, np.cumsum(np.isin(np.arange(len(cells.thresholds)), thresholds)))
     held: np.ndarray = (upto[rows.last] - upto[rows.first]) / len(thresholds)
     return held
 
 
 def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
-    """What counts the levels that k of n positives reach, of arrays, where sums are rounded by less than `slack`.
+    """Return a function that counts the levels reached by k of n positives, in arrays whose sums are rounded within `slack`.
 
     That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
     """

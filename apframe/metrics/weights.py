@@ -1,4 +1,4 @@
-"""Weights of the images: a resample is one weighting, and so is the mix of a deployment."""
+"""Weights of the images: a resample is one weighting, and so is the image mix of a deployment."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 64  # weightings that are computed together
-ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
-_MOST = 1 << 22  # numbers of one column that are summed together
+BLOCK = 64  # weightings that are computed at once
+ROUNDING = 1e-9  # the relative error of sums of weights that are not whole, in shares of a list's positives
+_MOST = 1 << 22  # numbers of one column that are summed at once
 
 
 class Kept:
-    """What is made once and read several times, under keys.
+    """Values that are computed once and read several times, by key.
 
-    Threads may share it: two that ask for something at the same time may both make it, and then have the same.
+    Threads may share them: two that request a value at the same time may both compute it, but both get the same one.
     """
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What has been made under a key, or is made now."""
+        """Return the value under a key; compute and store it if it is not there."""
         if key in self.values:
             return self.values[key]
         return self.values.setdefault(key, make())
@@ -41,12 +41,12 @@ class Weights:
     given
         at least 0, of shape (images, weightings)
     scaled
-        divided by the mean of their weighting, unless all are whole: for rules that know single rows or images, of which a
-        weight of 1 is one
+        divided by the mean of their weighting, unless all are whole: for rules about single rows or images, which have a weight
+        of 1
     is_whole
         whether all are whole numbers
     are_once
-        whether these are the plain numbers, of which some metrics have a faster way: one weighting, with 1 for each image
+        whether there is one weighting with 1 for each image, which gives unweighted numbers; some metrics compute these faster
     kept
         sums of the weights that several metrics need
     """
@@ -59,7 +59,7 @@ class Weights:
 
     @classmethod
     def of(cls, given: np.ndarray) -> Weights:
-        """Weights as they are given.
+        """Return weights from an array of shape (images, weightings).
 
         >>> Weights.of(np.array([[0.5], [1.5]])).scaled.tolist(), Weights.of(np.array([[2], [4]])).scaled.tolist()
         ([[0.5], [1.5]], [[2.0], [4.0]])
@@ -71,22 +71,22 @@ class Weights:
 
     @classmethod
     def once(cls, n_images: int) -> Weights:
-        """Every image once, which gives the plain numbers."""
+        """Return weights of 1 for every image, which give the unweighted numbers."""
         given = np.ones((n_images, 1))
         return cls(given, given, is_whole=True, are_once=True)
 
     @property
     def n(self) -> int:
-        """How many weightings there are."""
+        """The number of weightings."""
         return self.given.shape[1]
 
     @property
     def slack(self) -> float:
-        """By which share sums of the weights may be rounded."""
+        """The relative error of sums of the weights."""
         return 0.0 if self.is_whole else ROUNDING
 
     def blocks(self, n_rows: int) -> Iterator[Weights]:
-        """Some of the weightings at a time, so that a column for each of them over so many rows stays small.
+        """Yield some of the weightings at a time, so that one column per weighting with `n_rows` rows stays small.
 
         >>> [block.n for block in Weights.of(np.ones((2, 5))).blocks(1 << 21)]
         [2, 2, 1]

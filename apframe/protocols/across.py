@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 def pair_across(inputs: Inputs, least: float) -> pl.DataFrame:
-    """The pairs of an image that are at least so similar, whatever their categories: what detections may be mistaken for.
+    """Pair detections with all similar annotations of their image, whatever their categories: possible mistakes.
 
-    Errors, the confusion matrix and label errors all read these pairs. Left out are crowds, which are nobody's target. With a
-    hierarchy (Open Images), two kinds of pairs of different categories are left out too: one category is an ancestor of the
-    other, or the annotation is a copy for a category above its own. So what shows one object is never mistaken for itself, and
-    an object has one annotation that others are mistaken for. Pooled categories are one. Where keypoints are compared whose
-    names differ between categories, only pairs of one category are there, with a warning.
+    Errors, the confusion matrix and label errors all read these pairs. Crowds are left out, because no detection is meant for
+    them. With a hierarchy (Open Images), pairs of different categories are also left out if one category is an ancestor of the
+    other, or if the annotation is a copy for a category above its own. So a detection of an object is never mistaken for that
+    same object, and each object has only one annotation that others are mistaken for. Pooled categories count as one. If
+    keypoints are compared and their names differ between categories, only pairs of one category are returned, with a warning.
 
     Parameters
     ----------
     inputs
-        what is evaluated; a crowd's union is the detection alone, if the protocol knows crowds
+        the input of the evaluation; intersections with a crowd are divided by the detection's area, if the protocol has crowds
     least
         the lowest similarity, in [0, 1)
 
     Returns
     -------
-    detection, annotation (row numbers of the inputs' tables), similarity, is_same (of one category); in no order.
+    detection, annotation (row numbers of the inputs' tables), similarity, is_same (True for the same category); unordered.
     """
     protocol = inputs.protocol
     is_apart = protocol.similarity.shape is KEYPOINTS and _have_other_keypoints(inputs)
@@ -51,12 +51,12 @@ def pair_across(inputs: Inputs, least: float) -> pl.DataFrame:
         pairs = pairs.filter(~is_crowd.gather(pairs["annotation"]))
     if protocol.agnostic:
         return pairs.with_columns(is_same=pl.lit(True))
-    found, expected = (
+    detected, annotated = (
         of_table["category"].gather(pairs[name])
         for of_table, name in zip(number_cells(inputs), ("detection", "annotation"), strict=True)
     )
-    pairs = pairs.with_columns(is_same=found == expected)
-    return _without_kin(pairs, inputs, found, expected) if protocol.rule(ExpandHierarchy) else pairs
+    pairs = pairs.with_columns(is_same=detected == annotated)
+    return _without_kin(pairs, inputs, detected, annotated) if protocol.rule(ExpandHierarchy) else pairs
 
 
 def _have_other_keypoints(inputs: Inputs) -> bool:
@@ -66,13 +66,13 @@ def _have_other_keypoints(inputs: Inputs) -> bool:
     return categories.filter(is_known(categories["category_id"], inputs.category_ids))["keypoints"].n_unique() > 1
 
 
-def _without_kin(pairs: pl.DataFrame, inputs: Inputs, found: pl.Series, expected: pl.Series) -> pl.DataFrame:
-    """The pairs without those of different categories that stand for one object; `found`, `expected` are their categories."""
+def _without_kin(pairs: pl.DataFrame, inputs: Inputs, detected: pl.Series, annotated: pl.Series) -> pl.DataFrame:
+    """Remove pairs of different categories that are the same object; `detected`, `annotated` are the pairs' categories."""
     is_kin = np.zeros(pairs.height, dtype=bool)
     categories = inputs.dataset.categories
     if "parent_ids" in categories.columns:
         n = len(inputs.category_ids)
-        number = found.to_numpy().astype(np.int64) * n + expected.to_numpy()
+        number = detected.to_numpy().astype(np.int64) * n + annotated.to_numpy()
         places = pl.DataFrame({"id": inputs.category_ids}).with_row_index("place")
         above = find_ancestors(categories.select("category_id", "parent_ids"))
         for name in above.columns:
@@ -85,7 +85,7 @@ def _without_kin(pairs: pl.DataFrame, inputs: Inputs, found: pl.Series, expected
 
 
 def place_pairs(pairs: pl.DataFrame, verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
-    """The pairs of `pair_across` by positions in verdicts instead of row numbers, without those of rows that are not there."""
+    """Return the pairs of `pair_across` with positions in verdicts instead of row numbers, without rows that verdicts lack."""
     columns = []
     there = np.ones(pairs.height, dtype=bool)
     for name, table, n in (

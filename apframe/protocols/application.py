@@ -47,7 +47,7 @@ def make_inputs(
 ) -> Inputs:
     """Make the input of an evaluation: check the tables and apply the rules of a protocol.
 
-    Detections that `are_checked` are those of `check_detections`.
+    If `are_checked`, the detections are the result of `check_detections`.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
@@ -55,31 +55,31 @@ def make_inputs(
     >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
     [1, 2]
     """
-    found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
+    checked = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
     _refuse_others("annotations", dataset.core("annotations"), protocol)
-    tables = {"annotations": dataset.core("annotations"), "detections": found}
+    tables = {"annotations": dataset.core("annotations"), "detections": checked}
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
-    _warn_of_keypoints(found, protocol)
+    _warn_of_keypoints(checked, protocol)
     _warn_of_labels(tables, dataset.categories, protocol)
-    none_given = found.is_empty()
-    found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
-    inputs = _by_rules(dataset, found, category_ids, protocol, protocol.rules)
+    none_given = checked.is_empty()
+    checked, unknown = _of_known_images(checked, dataset, protocol, drop=drop_unknown_images)
+    inputs = _by_rules(dataset, checked, category_ids, protocol, protocol.rules)
     n_left_out = 0
     if inputs.detections.is_empty():
-        n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
+        n_left_out = int(is_known(checked["category_id"], dataset.core("categories")["category_id"]).sum())
     altered = _why_altered(dataset, category_ids, inputs)
     inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out, altered=altered)
     if protocol.category_thresholds:
-        thresholds_of(inputs, inputs.protocol)  # an error where a category has none
+        thresholds_of(inputs, inputs.protocol)  # raises an error if a category has none
     if any(table.iou_types for table in protocol.tables):
-        given = partial(make_inputs, dataset, detections, category_ids)
-        inputs = replace(inputs, again=partial(given, drop_unknown_images=drop_unknown_images, are_checked=are_checked))
+        again = partial(make_inputs, dataset, detections, category_ids)
+        inputs = replace(inputs, again=partial(again, drop_unknown_images=drop_unknown_images, are_checked=are_checked))
     return inputs
 
 
 def _why_altered(dataset: Dataset, category_ids: pl.Series | None, inputs: Inputs) -> str | None:
-    """Why the annotations of the inputs are not those of the data set as it was read; None if they are."""
+    """Explain why the annotations of the inputs differ from those of the data set as it was read; None if they do not."""
     if dataset.merged is not None:
         return "categories were mapped"
     if lacks_boxes(dataset.core("annotations")):
@@ -97,7 +97,7 @@ def stored_inputs(
 ) -> Inputs:
     """Make the input of a stored evaluation from its tables, to which the rules of the protocol were already applied.
 
-    `altered` is that of the inputs that were stored.
+    `altered` is copied from the inputs that were stored.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
@@ -105,14 +105,14 @@ def stored_inputs(
     >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
     1
     """
-    found, _ = _of_known_images(detections, dataset, protocol, drop=False)
-    with treating_malformed(MALFORMED_KEPT):  # by the evaluation that was stored
-        inputs = _by_rules(dataset, found, category_ids, protocol, [rule for rule in protocol.rules if rule.applies_again])
+    on_known, _ = _of_known_images(detections, dataset, protocol, drop=False)
+    with treating_malformed(MALFORMED_KEPT):  # the stored evaluation has treated them
+        inputs = _by_rules(dataset, on_known, category_ids, protocol, [rule for rule in protocol.rules if rule.applies_again])
     return replace(inputs, none_given=detections.is_empty(), altered=altered)
 
 
 def _by_rules(
-    dataset: Dataset, found: pl.DataFrame, category_ids: pl.Series | None, protocol: Protocol, rules: Sequence[Rule]
+    dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series | None, protocol: Protocol, rules: Sequence[Rule]
 ) -> Inputs:
     image_ids = dataset.core("images")["image_id"].sort()
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
@@ -124,7 +124,7 @@ def _by_rules(
         notes = (Note(mapped),) if mapped else ()
     if dataset.left_out is not None:
         notes += (Note(f"{counted(dataset.left_out.height, 'image')} left out with their detections, as others were chosen"),)
-    inputs = Inputs(protocol, dataset, dataset.core("annotations"), found, image_ids, category_ids, said=notes)
+    inputs = Inputs(protocol, dataset, dataset.core("annotations"), detections, image_ids, category_ids, remarks=notes)
     for rule in rules:
         inputs = rule.rows(inputs)
     return inputs
@@ -136,32 +136,32 @@ def check_detections(
     category_ids: pl.Series | None,
     protocol: Protocol,
 ) -> pl.DataFrame:
-    """Detections as a canonical table, as far as they can be checked without the annotations.
+    """Return detections as a canonical table, checked as far as possible without the annotations.
 
-    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
-    one that is missing or unknown is taken for the first category's.
+    If categories are pooled and equal scores keep the order of the input (proposals), detections need no category_id: a missing
+    or unknown one is replaced by the first category.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
-    >>> found = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
-    >>> check_detections(found, dataset, None, COCO)["area"].to_list()
+    >>> rows = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
+    >>> check_detections(rows, dataset, None, COCO)["area"].to_list()
     [81.0]
     """
     if protocol.agnostic and protocol.matcher.ties == "input":
         detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
-    found = canonical_detections(detections, dataset)
-    _refuse_others("detections", found, protocol)
-    return found
+    checked = canonical_detections(detections, dataset)
+    _refuse_others("detections", checked, protocol)
+    return checked
 
 
 def without_invalid_shapes(
-    dataset: Dataset, found: pl.DataFrame, protocol: Protocol, report: Report
+    dataset: Dataset, detections: pl.DataFrame, protocol: Protocol, report: Report
 ) -> tuple[Dataset, pl.DataFrame]:
-    """Annotations and detections without those whose shapes are refused where they are compared, which are reported."""
+    """Remove and report annotations and detections with invalid shapes, if their shapes are compared."""
     similarity, images = protocol.similarity, dataset.images
-    tables = {"annotations": dataset.core("annotations"), "detections": found}
+    tables = {"annotations": dataset.core("annotations"), "detections": detections}
     own = Report()
-    with suppress(ColumnError), validating(own):  # a column that is missing is an error of its own
+    with suppress(ColumnError), validating(own):  # a missing column raises its own error elsewhere
         if similarity.shape is not None:
             _check_shapes({table: with_image_sizes(frame, images) for table, frame in tables.items()}, similarity)
     for fault in own.faults:
@@ -176,7 +176,7 @@ def without_invalid_shapes(
 
 
 def _check_shapes(tables: Mapping[str, pl.DataFrame], similarity: Similarity) -> None:
-    """Report shapes that boxes are made of, and those that are compared."""
+    """Report invalid shapes, both those from which boxes are made and those that are compared."""
     for table, frame in tables.items():
         shape = shape_of(frame)
         if shape is not None and shape is not similarity.shape and lacks_boxes(frame):
@@ -188,31 +188,31 @@ def _check_shapes(tables: Mapping[str, pl.DataFrame], similarity: Similarity) ->
         similarity.check(**(there | empty))
 
 
-def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
-    """Detections with a known category_id each: the first one where it is missing or unknown."""
+def _with_any_category(detections: Any, category_ids: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
+    """Return detections with a known category_id each: the first category replaces missing and unknown ones."""
     frame = to_polars(detections, "detections")
-    if known.is_empty() or not frame.columns:
+    if category_ids.is_empty() or not frame.columns:
         return frame
-    given = frame["category_id"] if "category_id" in frame.columns else pl.Series([None]).new_from_index(0, frame.height)
-    if given.dtype.is_nested():
-        return frame  # which is an error that others name
-    ids = given.cast(known.dtype, strict=False).alias("category_id")
-    first = pl.lit((known if chosen is None else chosen)[0], known.dtype)
-    return frame.with_columns(pl.when(is_known(ids, known)).then(ids).otherwise(first).alias("category_id"))
+    values = frame["category_id"] if "category_id" in frame.columns else pl.Series([None]).new_from_index(0, frame.height)
+    if values.dtype.is_nested():
+        return frame  # an error that the check of ids reports
+    ids = values.cast(category_ids.dtype, strict=False).alias("category_id")
+    first = pl.lit((category_ids if chosen is None else chosen)[0], category_ids.dtype)
+    return frame.with_columns(pl.when(is_known(ids, category_ids)).then(ids).otherwise(first).alias("category_id"))
 
 
 def _refuse_others(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
-    """An error where boxes would be made of intervals or segments, and compared as boxes."""
+    """Raise an error if intervals or segments would be compared as boxes."""
     shape = shape_of(frame)
-    meant = {INTERVALS: ["interval"], SEGMENTS: ["panoptic", "semantic"]}
-    if shape in meant and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
-        there_are = ", ".join(name for name in shape.needs if name in frame.columns)
-        protocols = " or ".join(published_for(iou_type)[0] for iou_type in meant[shape])
-        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {protocols}?", table=table)
+    iou_types_for = {INTERVALS: ["interval"], SEGMENTS: ["panoptic", "semantic"]}
+    if shape in iou_types_for and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
+        columns = ", ".join(name for name in shape.needs if name in frame.columns)
+        protocols = " or ".join(published_for(iou_type)[0] for iou_type in iou_types_for[shape])
+        raise ColumnError("no boxes", f"there are {columns}: did you mean protocol {protocols}?", table=table)
 
 
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
-    """A warning where angles that turn boxes are more than a full turn; of yaws, which may be added up, most of them."""
+    """Warn if an angle of a box exceeds a full turn, or most yaws do; single yaws may do so, as they may be added up."""
     for table, frame in tables.items():
         if protocol.similarity.shape is not None and "angle" in frame.columns:
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
@@ -227,7 +227,7 @@ def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> 
 
 
 def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
-    """A warning where boxes are fractions of the image, and a pixel is added to their sides: all of them overlap then."""
+    """Warn if boxes are fractions of the image and a pixel is added to their sides, which makes all of them overlap."""
     which = [table for table, frame in tables.items() if are_fractions([frame[name] for name in BOX])]
     if protocol.similarity.inclusive and which:
         warn(
@@ -237,10 +237,15 @@ def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -
         )
 
 
-def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
-    """A warning where detections have keypoints and no boxes, and boxes are compared."""
+def _warn_of_keypoints(detections: pl.DataFrame, protocol: Protocol) -> None:
+    """Warn if detections have keypoints and no boxes, and boxes are compared."""
     is_box_compared = protocol.similarity.shape is BOXES and "keypoints" in protocol.iou_types
-    if is_box_compared and shape_of(found) is KEYPOINTS and found.height and found["x"].null_count() == found.height:
+    if (
+        is_box_compared
+        and shape_of(detections) is KEYPOINTS
+        and detections.height
+        and detections["x"].null_count() == detections.height
+    ):
         warn(
             "the detections have keypoints and no boxes, so the boxes around their keypoints are compared; "
             f"to compare keypoints, use {spelled('iou_type', 'keypoints')}",
@@ -249,7 +254,7 @@ def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
 
 
 def _warn_of_labels(tables: Mapping[str, pl.DataFrame], categories: pl.DataFrame, protocol: Protocol) -> None:
-    """A warning where label maps of classes are compared as if they had segments."""
+    """Warn if label maps of classes are compared as if they had segments."""
     are_segments = protocol.similarity.shape is SEGMENTS and protocol.iou_thresholds[0] > 0  # classes need only touch
     if not are_segments or "isthing" in categories.columns:
         return
@@ -266,34 +271,34 @@ def _are_labels(frame: pl.DataFrame) -> bool:
 
 
 def _of_known_images(
-    found: pl.DataFrame, dataset: Dataset, protocol: Protocol, *, drop: bool
+    detections: pl.DataFrame, dataset: Dataset, protocol: Protocol, *, drop: bool
 ) -> tuple[pl.DataFrame, pl.Series | None]:
-    """The detections on images of the data set, and the ids of the other images; see `warn_of_dropped`."""
-    on_known = on_known_images(found, dataset, drop=drop)
-    warn_of_dropped(found, on_known, dataset, protocol)
+    """Return the detections on images of the data set, and the ids of the other images; see `warn_of_dropped`."""
+    on_known = on_known_images(detections, dataset, drop=drop)
+    warn_of_dropped(detections, on_known, dataset, protocol)
     if on_known.all():
-        return found, None
-    return found.filter(on_known), found["image_id"].filter(~on_known).unique(maintain_order=True)
+        return detections, None
+    return detections.filter(on_known), detections["image_id"].filter(~on_known).unique(maintain_order=True)
 
 
-def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, protocol: Protocol) -> None:
-    """A warning where detections are dropped because the protocol says so, or where none is on a known image."""
+def warn_of_dropped(detections: pl.DataFrame, on_known: pl.Series, dataset: Dataset, protocol: Protocol) -> None:
+    """Warn if detections are dropped because of the protocol, or if no detection is on a known image."""
     by_rule = protocol.rule(KnownImagesOnly) is not None
     if on_known.all() or not (by_rule or not on_known.any()):
         return
     kit = f"; the program of the benchmark {protocol.name} drops them too" if by_rule else ""
-    warn_of_unknown("image_id", found, ~on_known, dataset.core("images")["image_id"], kit)
+    warn_of_unknown("image_id", detections, ~on_known, dataset.core("images")["image_id"], kit)
 
 
-def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:
-    """Flags: is each detection on an image of the data set? Unless the others are to be dropped, they are an error.
+def on_known_images(detections: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:
+    """True for detections on images of the data set. Unless the others are to be dropped, they raise an error.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
     >>> on_known_images(pl.DataFrame({"image_id": [1, 2]}), dataset, drop=True).to_list()
     [True, False]
     """
-    known = is_known(found["image_id"], dataset.core("images")["image_id"])
-    if not (drop or known.all()):
+    flags = is_known(detections["image_id"], dataset.core("images")["image_id"])
+    if not (drop or flags.all()):
         remedy = f"give the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})"
-        raise unknown_ids("detections", found, "image_id", "images", known, remedy, dataset.core("images")["image_id"])
-    return known
+        raise unknown_ids("detections", detections, "image_id", "images", flags, remedy, dataset.core("images")["image_id"])
+    return flags

@@ -1,4 +1,4 @@
-"""Choices of a protocol that do not go together."""
+"""Choices of a protocol that exclude each other."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def refuse_combinations(protocol: Protocol) -> None:
-    """An error where definition and matching do not agree on cut-offs, or a rule needs another definition or matcher.
+    """Raise an error if definition and matching disagree on cut-offs, or a rule requires another definition or matcher.
 
     Raises
     ------
     ParameterError
-        it names the option to change
+        the error names the option to change
 
     >>> from apframe.protocols.coco import COCO
     >>> COCO.with_options(matching="by_annotation")
@@ -51,7 +51,7 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
         problem = f"{matcher.name!r} cannot handle levels with `detections`, which count for nothing"
         raise ParameterError(problem, f"choose {', '.join(_able_to_match(has_void))}, or other levels", option="matching")
     if has_void:
-        from apframe.protocols.levels import ApplyLevels  # of protocols that have levels
+        from apframe.protocols.levels import ApplyLevels  # only for protocols with levels
 
         if not protocol.rule(ApplyLevels):
             raise ParameterError("lack ApplyLevels(), which levels with `detections` need", "add it", option="rules")
@@ -69,7 +69,7 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
 
 
 def _able_to_match(has_void: bool) -> list[str]:
-    """The names of the matchers that can match these levels, all of which are imported."""
+    """Return the names of the matchers that support these levels; imports all matchers."""
     return [name for name, each in MATCHERS.items() if each.knows_void or not has_void]
 
 
@@ -81,11 +81,11 @@ def _refuse_metrics(protocol: Protocol) -> None:
     every = [name for each in protocol.all_metrics for name in each.columns]
     own = {"ap", *Recall.columns, *DetectionCount.columns}
     always = {column.name for column in METRICS if column.standard} - own
-    if taken := [name for name in dict.fromkeys(every) if name in always or every.count(name) > 1]:
-        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="metrics")
+    if used_names := [name for name in dict.fromkeys(every) if name in always or every.count(name) > 1]:
+        raise ParameterError(f"the metrics table already has {listed(used_names)}", "rename yours", option="metrics")
     for each in protocol.metrics:
-        if known := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
-            problem = f"{each!r} has a line {known[0]}, which is the mean of {KINDS[known[0]].column}"
+        if used_lines := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
+            problem = f"{each!r} has a line {used_lines[0]}, which is the mean of {KINDS[used_lines[0]].column}"
             raise ParameterError(problem, "choose another name", option="metrics")
         if each.at_cut_offs and not (matcher.at_score_cutoffs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"

@@ -1,4 +1,4 @@
-"""What users give for the choices of a protocol, and the values that stand for it there."""
+"""Arguments of users for the choices of a protocol, and their conversion to the values that it stores."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from apframe.protocols.headlines import Part
 from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.similarity.named import as_iou_type, as_similarity
 
-OPTIONS = {"matcher": "matching", "ranges": "area_ranges"}  # what `evaluate` calls fields of protocols that have other names
-UNLIMITED = 2**31 - 1  # stands for all detections
+OPTIONS = {"matcher": "matching", "ranges": "area_ranges"}  # by field: options with other names in `evaluate`
+UNLIMITED = 2**31 - 1  # instead of None, which means all detections
 
 
 def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
-    """Return the doubles of `numpy.linspace`, which are the reference's thresholds and levels to the last bit.
+    """Return the doubles of `numpy.linspace`, which equal the reference's thresholds and levels to the last bit.
 
     >>> linspace(0.5, 0.95, 10)[8]
     0.8999999999999999
@@ -31,7 +31,7 @@ def _several(values: Any) -> Any:
 
 
 def numbers(values: Any) -> tuple[float, ...]:
-    """One number or several as a tuple; of a mapping from names, its values.
+    """Return one number or several as a tuple; for a mapping from names, its values.
 
     >>> numbers(1), numbers({"Car": 0.7})
     ((1.0,), (0.7,))
@@ -51,7 +51,7 @@ def _limits(values: Any) -> tuple[int | None, ...]:
 
 
 def area_ranges(values: Any) -> tuple[Range, ...]:
-    """Ranges as they are, or of names and bounds of areas; to a mapping, "all" is added in front if it is missing.
+    """Return ranges unchanged, or area ranges from names and bounds; a mapping without "all" gets it as its first range.
 
     >>> [each.name for each in area_ranges({"tiny": (0, 9)})]
     ['all', 'tiny']
@@ -77,7 +77,7 @@ def _headlines(values: Any) -> tuple[str | Part, ...]:
     return tuple(value if isinstance(value, Part) else _text(value) for value in _several(values))
 
 
-# what stands in a protocol for what was given
+# conversions of arguments to a protocol's values, by field
 TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity,
     "iou_thresholds": numbers, "category_thresholds": _by_name, "ranges": area_ranges, "max_detections": _limits,

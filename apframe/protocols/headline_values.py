@@ -1,4 +1,4 @@
-"""Headline numbers: what metrics read of every list, the means over the lists of each row, and what is made of these."""
+"""Headline numbers: a metric's number for every list, the means over the lists of each row, and functions of these means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
-    """The cell of a headline number; None if its threshold is not evaluated, or if it comes from other numbers or tables."""
+    """Return the cell of a headline number; None if its threshold is not evaluated, or it is computed from other numbers."""
     if line.is_of_others or line.kind.table:
         return None
     thresholds = tuple(range(len(protocol.iou_thresholds)))
@@ -37,7 +37,7 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
 
 
 def metric_of(line: Headline, protocol: Protocol) -> Metric:
-    """The metric that a headline number is the mean of a column of."""
+    """Return the metric whose column a headline number averages."""
     return next(metric for metric in protocol.all_metrics if line.column in metric.columns)
 
 
@@ -46,8 +46,8 @@ def values_of_lists(
 ) -> Iterator[tuple[Headline, np.ndarray]]:
     """Yield the headline numbers that are means over lists, with their values of shape (lists, weightings), or NaN.
 
-    Plain numbers are read together for each area range, as they share much. Others are read for each limit too, so that not all
-    of them are in memory at once.
+    Unweighted numbers are read together for each area range, because they share much. Weighted ones are read separately for
+    each limit as well, so that not all of them are in memory at once.
     """
     metrics = protocol.all_metrics
     places: dict[tuple[int, int, int | None], dict[Headline, Cell]] = {}
@@ -58,14 +58,14 @@ def values_of_lists(
                 place = number, cell.area_range, None if weights.are_once else cell.limit
                 places.setdefault(place, {})[line] = cell
     for (number, *_), own in sorted(places.items(), key=str):
-        wanted = list(dict.fromkeys(own.values()))
-        found = read_columns(metrics[number], cells.wanting(wanted), weights)
+        requests = list(dict.fromkeys(own.values()))
+        columns = read_columns(metrics[number], cells.wanting(requests), weights)
         for line, cell in own.items():
-            yield line, found[line.column][wanted.index(cell)]
+            yield line, columns[line.column][requests.index(cell)]
 
 
 def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The headline numbers by name, of all lists of the metrics table, and then of each part: flags of its lists."""
+    """Return the headline numbers by name, for all lists of the metrics table and then for each part, given as flags."""
     shape = (-1, len(protocol.ranges), len(protocol.iou_thresholds), len(protocol.max_detections))
     n_lists, lines = metrics.height // -math.prod(shape), headlines(protocol)
     flags = np.stack([np.ones(n_lists, dtype=bool), *parts.values()])
@@ -87,23 +87,23 @@ def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str
         at = {line.area_range: Cell((0,), cell.area_range, len(protocol.max_detections) - 1) for line, cell in cells.items()}
         n_images = {name: of_lists("n_images", cell) for name, cell in at.items()}
     values = ((line, of_lists(line.column, cell)) for line, cell in cells.items())
-    summed = {"n lists": rows.sums(np.ones((n_lists, 1)))} | sum_values(values, rows, n_images)  # not empty in any case
-    return {name: found[:, 0] for name, found in numbers(summed, lines, protocol).items()}
+    summed = {"n lists": rows.sums(np.ones((n_lists, 1)))} | sum_values(values, rows, n_images)  # never empty
+    return {name: values_by_row[:, 0] for name, values_by_row in numbers(summed, lines, protocol).items()}
 
 
 def sum_values(
     values: Iterable[tuple[Headline, np.ndarray]], rows: ListRows, n_images: Mapping[str, np.ndarray] | None
 ) -> dict[str, np.ndarray]:
-    """Sums over the lists of each row: of each number by its name, and by "n " and that, how many lists it is a sum of.
+    """Sum each number over the lists of each row, by name; "n " and the name is the number of summed lists.
 
-    `n_images`, of each area range by name, is how often a list counts; None: once.
+    `n_images`, by name of the area range, is how often a list counts; None means once.
     """
     of_lists = (summands(line, own, n_images) for line, own in values)
     return {name: rows.sums(own) for each in of_lists for name, own in each.items()}
 
 
 def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
-    """What is summed over lists: the values of a headline number by its name, and by "n " and that, how often each counts."""
+    """Return the summands over lists: the values of a headline number by its name, and by "n " and the name their counts."""
     counts = np.isfinite(values)
     own = np.where(counts, values, 0)
     if n_images is not None:
@@ -113,7 +113,7 @@ def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarr
 
 
 def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], default: float | None) -> pl.DataFrame:
-    """The summary: `metric` and `value`, which is the default where nothing was evaluated."""
+    """Return the summary: `metric` and `value`, which is the default if nothing was evaluated."""
     value = pl.Series("value", np.array(values, dtype=float), nan_to_null=True)
     if default is not None:
         value = value.fill_null(default)
@@ -121,16 +121,16 @@ def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], d
 
 
 def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:
-    """How many times each list counts in a mean, of shape (lists, weightings), by area range; None if each counts once."""
+    """Return how often each list counts in a mean, of shape (lists, weightings), by area range; None if each counts once."""
     if not protocol.means_by_images:
         return None
     names, last = protocol.range_names, len(cells.limits) - 1
-    asked = [Cell((0,), k, last) for k in range(len(names))]
-    return dict(zip(names, ImageCount().read(cells.wanting(asked), weights)["n_images"], strict=True))
+    cell_of_range = [Cell((0,), k, last) for k in range(len(names))]
+    return dict(zip(names, ImageCount().read(cells.wanting(cell_of_range), weights)["n_images"], strict=True))
 
 
 def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
-    """The headline numbers by name, from the sums of `sum_values`; a number without a value is NaN."""
+    """Return the headline numbers by name, from the sums of `sum_values`; NaN if undefined."""
     some = next(iter(summed.values()))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = {
@@ -144,6 +144,6 @@ def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protoco
 
 
 def compose(means: Mapping[str, np.ndarray], lines: Iterable[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
-    """The headline numbers by name, from the means of their terms; one that is a mean itself is among these."""
+    """Return the headline numbers by name, from the means of their terms, which include numbers that are means themselves."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return {line.metric: composed(line, means, protocol) for line in lines}

@@ -1,4 +1,4 @@
-"""What the headline numbers of a protocol are: lines of its summary, and how each is made."""
+"""The headline numbers of a protocol: the lines of its summary, and how each is computed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the images or categories that the summary has a line of.
+    """A part of the images or categories with its own line in the summary.
 
-    `table` is "images" or "categories". There `column` equals a value, or one of several, or lies in (above, up_to].
+    `table` is "images" or "categories". Its `column` equals a value, or one of several, or lies in (above, up_to].
     """
 
     name: str
@@ -35,12 +35,12 @@ class Part:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that the column equals; none where it is numbers."""
+        """The values that the column equals; none if the column is numeric."""
         return () if self.equals is None else (self.equals,) if isinstance(self.equals, str) else self.equals
 
     @property
     def words(self) -> str:
-        """The part in plain words, for `print(protocol)`.
+        """Describe the part in plain words, for `print(protocol)`.
 
         >>> Part("_dense", "images", "crowdIndex", above=0.8).words
         '_dense: images with crowdIndex above 0.8'
@@ -52,16 +52,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Composition:
-    """How a headline number is made of other means.
+    """A headline number as a function of other means.
 
     Attributes
     ----------
     terms
-        what it is made of: names of headline numbers of the protocol, or else columns of the metrics in the same cells
+        the arguments: names of headline numbers of the protocol, or otherwise columns of the metrics in the same cells
     function
-        gives the number from the terms, in their order; they are arrays or expressions, and so is the result
+        computes the number from the terms, in their order; terms and result are arrays or expressions
     formula
-        the function as people read it; empty where the definition says it
+        the function in words; empty if the definition has the formula
     """
 
     terms: tuple[str, ...]
@@ -71,36 +71,36 @@ class Composition:
 
 @dataclass(frozen=True)
 class HeadlineKind:
-    """What a headline number is.
+    """A kind of headline number.
 
     Attributes
     ----------
     name
-        what its line begins with
+        the beginning of its line
     column
-        the column of the metrics that it is the mean of, or a name of its own if it is made of others
+        the column of the metrics that it averages, or its own name if it is computed from others
     words
-        what the console prints in front of its cells, 23 characters; empty: the name
+        23 characters that the console prints in front of its cells; empty for the name
     less_is_better
         whether it is an error or a miss rate
     is_main
-        whether models are ranked by it where the protocol has it, and not by the AP that is in it
+        whether protocols that have it rank models by it, instead of the AP that it contains
     composition
-        how it is made of other means; None: it is the mean of `column`
+        the function of other means that computes it; None for the mean of `column`
     needs
-        what the protocol needs for it, if it is not checked elsewhere
+        the requirement on the protocol, in words, if it is not checked elsewhere
     of_class
-        what the number of one category is called, if not by `name`
+        the name for the number of one category, if not `name`
     doubted_as
-        what warnings of implausible numbers call it at one threshold; empty: they do not look at it
+        the name in warnings of implausible numbers at one threshold; empty if they ignore it
     is_by_definition
-        whether the protocol's definition says how it is computed
+        whether the protocol's definition describes how it is computed
     is_oriented
-        whether the orientation of true positives weighs in it
+        whether it weights true positives by their orientation
     table
-        the table of an evaluation whose `column` it is the mean of, if that is not the metrics; slices and draws do not have it
+        the table of an evaluation whose `column` it averages, if not the metrics; slices and draws do not have it
     one_is_enough
-        whether tables that have little room show only its first line of all objects and the largest number of detections
+        whether small tables show only its first line, for all objects and the largest number of detections
     """
 
     name: str
@@ -148,7 +148,7 @@ KINDS = {kind.name: kind for kind in _KINDS}
 
 
 def kinds_of(protocol: Protocol) -> dict[str, HeadlineKind]:
-    """The kinds of numbers that the protocol may have: `KINDS`, those of its metrics, and the columns in their `lines`."""
+    """Return the kinds of numbers that the protocol may have: `KINDS`, and the kinds and `lines` of its metrics."""
     kinds = KINDS | {kind.name: kind for metric in protocol.all_metrics for kind in metric.headline_kinds}
     own = [line for metric in protocol.all_metrics for line in metric.lines.items()]
     return kinds | {name: replace(kinds.get(name, HeadlineKind(name, column)), column=column) for name, column in own}
@@ -160,30 +160,30 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def read_line(line: str, protocol: Protocol) -> tuple[HeadlineKind, str, str, str] | None:
-    """The kind, the threshold in percent, the part and what is in braces of a line; None if it is no such line.
+    """Split a line into kind, threshold in percent, part and braces; None if it is not a valid line.
 
     >>> from apframe.protocols.coco import COCO
     >>> read_line("AP50{area}", COCO)[1:], read_line("mAP", COCO)
     (('50', '', '{area}'), None)
     """
     kinds = kinds_of(protocol)
-    read = _pattern(tuple(kinds)).fullmatch(line)
-    return None if read is None else (kinds[read[1]], read[2] or "", read[3] or "", read[4] or "")
+    match = _pattern(tuple(kinds)).fullmatch(line)
+    return None if match is None else (kinds[match[1]], match[2] or "", match[3] or "", match[4] or "")
 
 
 def refuse_lines(protocol: Protocol) -> None:
-    """An error where a line is none, or lacks something that it is made of.
+    """Raise an error if a line is invalid, or a number that it requires is missing.
 
     Raises
     ------
     ParameterError
-        it names the line
+        the error names the line
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_lines(COCO)
     """
     braces = ["", "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in protocol.levels)]
-    given = {*protocol.lines, *protocol.further_columns}
+    columns = {*protocol.lines, *protocol.further_columns}
     for line in protocol.lines:
         read = read_line(line, protocol)
         if read is None or read[3] not in braces:
@@ -194,20 +194,20 @@ def refuse_lines(protocol: Protocol) -> None:
         kind, _, part, _ = read
         if kind.table and (line != kind.name or line == protocol.lines[0]):
             raise ParameterError(f"{line!r} must be {kind.name!r}, below a number that the metrics have", option="headlines")
-        whole = line.replace(part or "{part}", "", 1)
-        if whole not in protocol.lines:
-            raise ParameterError(f"{line!r} needs {whole!r} beside it", option="headlines")
+        line_of_all = line.replace(part or "{part}", "", 1)
+        if line_of_all not in protocol.lines:
+            raise ParameterError(f"{line!r} needs {line_of_all!r} beside it", option="headlines")
         if part and part not in [each.name for each in protocol.parts]:
             raise ParameterError(f"{line!r}: {protocol.name} has no part {part!r}", option="headlines")
-        if kind.needs and not given.issuperset(kind.composition.terms if kind.composition else [kind.column]):
+        if kind.needs and not columns.issuperset(kind.composition.terms if kind.composition else [kind.column]):
             raise ParameterError(f"{kind.name} needs {kind.needs}", option="headlines")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the summary: the mean of a column over categories, and over thresholds when it names none.
+    """One line of the summary: the mean of a column over categories, and over thresholds unless it names one.
 
-    `part` is the name of one of the protocol's parts of the images or categories; None: all of them.
+    `part` is the name of one of the protocol's parts of the images or categories; None for all of them.
     """
 
     metric: str
@@ -219,21 +219,21 @@ class Headline:
 
     @property
     def column(self) -> str:
-        """The column of the metrics that it is the mean of."""
+        """The column of the metrics that it averages."""
         return self.kind.column
 
     @property
     def is_of_others(self) -> bool:
-        """Whether it is made of other means, see `terms_of`; otherwise it is a mean over the metrics."""
+        """True if the number is computed from other means, see `terms_of`; otherwise it is a mean over the metrics."""
         return self.kind.composition is not None
 
     @property
     def of_whole(self) -> str:
-        """The name of the same number of all images and categories."""
+        """The name of the same number for all images and categories."""
         return self.metric if self.part is None else self.metric.replace(self.part, "", 1)
 
     def thresholds_of(self, protocol: Protocol) -> str:
-        """The threshold as people read it, or the smallest and largest that the number is a mean over: 0.50:0.95."""
+        """Return the threshold in words, or the smallest and largest that the number averages over: 0.50:0.95."""
         values = next((part.values for part in protocol.parts if part.name == self.part), ())
         named = dict(protocol.category_thresholds)
         own = [named[name] for name in values if name in named] or [*named.values()] or protocol.iou_thresholds
@@ -241,23 +241,25 @@ class Headline:
         return ":".join(dict.fromkeys(f"{size:.2f}" for size in (sizes[0], sizes[-1])))
 
     def part_of(self, protocol: Protocol) -> str:
-        """The part as column=value; nothing where the number is of all images and categories."""
+        """Return the part as column=value; empty for a number of all images and categories."""
         columns = {part.name: part.column for part in protocol.parts}
         return "" if self.part is None else f"{columns[self.part]}={self.part.lstrip('_')}"
 
     def is_evaluated(self, protocol: Protocol) -> bool:
-        """Whether its threshold is one of the protocol's, as is that of the errors it is made of; else it is null."""
+        """True if its threshold, and that of the errors it is computed from, is one of the protocol's; otherwise it is null."""
         if self.is_of_others:
             return all(term.is_evaluated(protocol) for term in terms_of(self, protocol))
-        wanted = protocol.errors.threshold if protocol.errors and self.column in protocol.errors.columns else self.iou_threshold
-        return wanted is None or protocol.threshold_number(wanted) is not None
+        threshold = (
+            protocol.errors.threshold if protocol.errors and self.column in protocol.errors.columns else self.iou_threshold
+        )
+        return threshold is None or protocol.threshold_number(threshold) is not None
 
 
 def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]:
-    """The lines of the summary, in the order of the protocol; those of parts of the images or categories if asked for.
+    """Return the lines of the summary in the order of the protocol; `with_parts` includes parts of the images or categories.
 
-    All are with the largest number of detections but for {limit}. The area ranges small, medium, large give APs, APm, APl;
-    others AP_{name}. A {limit} of all detections has no suffix.
+    All lines use the largest number of detections, except for {limit}. The area ranges small, medium, large give APs, APm, APl;
+    others give AP_{name}. If the limit of a {limit} is all detections, the line has no suffix.
 
     >>> from apframe.protocols.coco import COCO
     >>> " ".join(line.metric for line in headlines(COCO))
@@ -269,10 +271,10 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 
 
 def main_headline(protocol: Protocol) -> Headline:
-    """The line that stands for all: the one that models are ranked by, of all images and categories.
+    """Return the main line: the number that models are ranked by, for all images and categories.
 
-    If the protocol has a number whose kind is main (CDS, APH), it is that; otherwise the first headline that is
-    evaluated. Where the protocol has levels of difficulty, it is of the one that it ranks by.
+    If the protocol has a number whose kind is main (CDS, APH), it is that number; otherwise the first headline that is
+    evaluated. If the protocol has levels of difficulty, it is the number of the level that it ranks by.
 
     >>> from apframe.protocols.coco import COCO
     >>> main_headline(COCO).metric
@@ -284,54 +286,56 @@ def main_headline(protocol: Protocol) -> Headline:
 
 
 def lines_of(template: str, protocol: Protocol) -> list[Headline]:
-    """The lines of the summary that a template such as "AR{limit}" stands for.
+    """Return the lines of the summary that a template such as "AR{limit}" stands for.
 
     >>> from apframe.protocols.coco import COCO
     >>> [line.metric for line in lines_of("AR{limit}", COCO)]
     ['AR1', 'AR10', 'AR100']
     """
-    read = read_line(template, protocol)
-    assert read is not None  # as protocols refuse other lines
-    kind, percent, part, each_of = read
+    match = read_line(template, protocol)
+    assert match is not None  # protocols reject other lines
+    kind, percent, part, each_of = match
     threshold = int(percent) / 100 if percent else None
     if protocol.errors is not None and kind.column in protocol.errors.kinds:
         threshold = protocol.errors.threshold
     if kind.table:
         threshold = protocol.iou_thresholds[0]
-    whole, most, own = protocol.headline_range, protocol.max_detections[-1], part or None
-    cells: list[tuple[str, str, int | None, str | None]] = [("", whole, most, own)]
+    headline_range, max_detections, own = protocol.headline_range, protocol.max_detections[-1], part or None
+    cells: list[tuple[str, str, int | None, str | None]] = [("", headline_range, max_detections, own)]
     if each_of == "{area}":
-        areas = [area for area in protocol.range_names if area != whole or protocol.levels]
+        areas = [area for area in protocol.range_names if area != headline_range or protocol.levels]
         short = {} if protocol.levels else {"small": "s", "medium": "m", "large": "l"}
-        cells = [(short.get(area, f"_{area}"), area, most, own) for area in areas]
+        cells = [(short.get(area, f"_{area}"), area, max_detections, own) for area in areas]
     elif each_of == "{limit}":
-        cells = [(f"{limit or ''}", whole, limit, own) for limit in protocol.max_detections]
+        cells = [(f"{limit or ''}", headline_range, limit, own) for limit in protocol.max_detections]
     elif each_of == "{part}":
-        cells = [(each.name, whole, most, each.name) for each in protocol.parts]
+        cells = [(each.name, headline_range, max_detections, each.name) for each in protocol.parts]
     elif each_of:  # the name of a level of difficulty
-        cells = [(f"_{each_of[1:-1]}", each_of[1:-1], most, own)]
+        cells = [(f"_{each_of[1:-1]}", each_of[1:-1], max_detections, own)]
     return [Headline(kind.name + percent + part + end, kind, threshold, area, limit, name) for end, area, limit, name in cells]
 
 
 def support_lines(protocol: Protocol) -> tuple[Headline, Headline, Headline]:
-    """What counts of each list, annotations and detections, at the lowest threshold; and what tells whether it counts, at all.
+    """Return the numbers of annotations and detections at the lowest threshold, and the number that says if a list counts.
 
-    All are of the headline's area range and the largest number of detections.
+    All three are for the headline's area range and the largest number of detections.
     """
-    whole, most = protocol.headline_range, protocol.max_detections[-1]
+    headline_range, max_detections = protocol.headline_range, protocol.max_detections[-1]
     names = ("n_positives", "n_detections")
-    counts = [Headline(name, HeadlineKind(name, name), protocol.iou_thresholds[0], whole, most) for name in names]
+    counts = [
+        Headline(name, HeadlineKind(name, name), protocol.iou_thresholds[0], headline_range, max_detections) for name in names
+    ]
     main = protocol.metrics[0].columns[0]
-    return counts[0], counts[1], Headline("main", HeadlineKind("main", main), None, whole, most)
+    return counts[0], counts[1], Headline("main", HeadlineKind("main", main), None, headline_range, max_detections)
 
 
 def is_of_whole(protocol: Protocol) -> pl.Expr:
-    """Flags of the rows of the metrics table that are of the headline's area range and the largest number of detections."""
+    """Return a condition for rows of the metrics table with the headline's area range and the largest number of detections."""
     return (pl.col("area_range") == protocol.headline_range) & pl.col("max_detections").eq_missing(protocol.max_detections[-1])
 
 
 def lines_of_ranges(protocol: Protocol) -> list[Headline]:
-    """The headline numbers of area ranges or levels of difficulty other than that of the headline, of all images.
+    """Return the headline numbers of area ranges or levels of difficulty other than the headline's, for all images.
 
     >>> from apframe.protocols.coco import COCO
     >>> [line.metric for line in lines_of_ranges(COCO)]
@@ -341,7 +345,7 @@ def lines_of_ranges(protocol: Protocol) -> list[Headline]:
 
 
 def size_ranges(protocol: Protocol) -> list[AreaRange]:
-    """The area ranges from small to large without that of the headline, if they follow on one another; otherwise none.
+    """Return the area ranges from small to large without the headline's, if they are adjacent; otherwise none.
 
     >>> from apframe.protocols.coco import COCO
     >>> [each.name for each in size_ranges(COCO)]
@@ -355,7 +359,7 @@ def size_ranges(protocol: Protocol) -> list[AreaRange]:
 
 
 def less_is_better(metric: str) -> bool:
-    """Whether a headline number of this name is an error or a miss rate.
+    """Return True if a headline number with this name is an error or a miss rate.
 
     >>> less_is_better("ATE"), less_is_better("LAMR_small"), less_is_better("AP")
     (True, True, False)
@@ -364,7 +368,7 @@ def less_is_better(metric: str) -> bool:
 
 
 def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
-    """The means over the metrics that a number is made of: five errors and AP, or two sums; none for one that is such a mean.
+    """Return the means that a number is computed from, such as five errors and AP, or two sums; none if it is a mean itself.
 
     >>> from apframe.protocols.coco import COCO
     >>> terms_of(headlines(COCO)[0], COCO)
@@ -379,7 +383,7 @@ def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
 
 
 def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:
-    """The lines, and after them those that some are made of, each once.
+    """Return the lines, followed by the terms that some are computed from, each once.
 
     >>> from apframe.protocols.coco import COCO
     >>> with_terms(headlines(COCO), COCO) == headlines(COCO)
@@ -389,7 +393,7 @@ def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:
 
 
 def composed(line: Headline, means: Mapping[str, Any], protocol: Protocol) -> Any:
-    """A number that is made of others, which are arrays or expressions by the names of `terms_of`; or its own mean."""
+    """Return a number computed from others, which are arrays or expressions by the names of `terms_of`; or its own mean."""
     if line.kind.composition is None:
         return means[line.metric]
     return line.kind.composition.function(*(means[term.metric] for term in terms_of(line, protocol)))

@@ -1,4 +1,4 @@
-"""What an evaluation compares: the four canonical tables, what is known of them, and subsets of them."""
+"""The input of an evaluation: the four canonical tables, facts about them, and subsets of them."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What an evaluation compares, by the rules of a protocol.
+    """The data that an evaluation compares by the rules of a protocol.
 
     Attributes
     ----------
     protocol
-        whose rules apply
+        the protocol whose rules apply
     dataset
-        the ground truth, with what the protocol adds and leaves out
+        the ground truth, with the protocol's additions and removals
     annotations, detections
-        those on the images and of the categories that take part, in the order in which ties are resolved: as they came, or by
-        category. Attributes of the annotations may still be unread; `tables` has them
+        the rows on evaluated images and of evaluated categories, in the order that resolves ties: as in the input, or by
+        category. Attributes of the annotations may not have been read yet; `tables` reads them
     image_ids, category_ids
         sorted
     prepared
         results of `Similarity.prepare`, row by row: `detection_shapes`, `annotation_shapes`, or none
     unknown_images
-        ids of images that the ground truth does not have, whose detections were dropped; None if there are none
+        ids of images that the ground truth lacks, whose detections were dropped; None if there are none
     none_given
-        whether there were no detections at all, also none that were dropped
+        whether the input had no detections, not even dropped ones
     n_left_out
-        how many detections of known images and categories there were, if all of these were left out; otherwise 0
-    said
-        changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
+        the number of detections of known images and categories, if all of them were left out; otherwise 0
+    remarks
+        notes on changes of the data and on the numbers, for example rules of the protocol that could not be applied
     malformed
-        what becomes of rows whose shape cannot be right: by default as where this is made
+        the treatment of malformed rows; by default the one in force when this object is made
     altered
-        why `table` has other annotations than the ground truth, in words; None where it has all of them, as they were read
+        the reason why `table` has other annotations than the ground truth, in words; None if it has all of them, as read
     again
-        gives the input of the same data by a variant of the protocol, where its tables have numbers of variants
+        a function that makes the input of the same data for a variant of the protocol, if its tables have numbers of variants
     """
 
     protocol: Protocol
@@ -65,17 +65,17 @@ class Inputs:
     unknown_images: pl.Series | None = None
     none_given: bool = False
     n_left_out: int = 0
-    said: tuple[Note, ...] = ()
+    remarks: tuple[Note, ...] = ()
     malformed: Malformed = field(default_factory=malformed_rows)
     altered: str | None = None
     again: Callable[[Protocol], Inputs] | None = None
 
     @cached_property
     def states(self) -> States:
-        """What the rules say of annotations and detections, whatever the area range.
+        """Flags for annotations and detections from the rules, for all area ranges.
 
-        Outside the subset that `Evaluation.where` took, everything is ignored, and so is the copy of a detection that matches
-        nothing: it only uses up what it matches.
+        Outside the subset of `Evaluation.where`, everything is ignored. An unmatched copy of a detection is ignored too: it
+        only uses up the annotation that it matches.
         """
         outside = [frame[OUTSIDE] if OUTSIDE in frame.columns else None for frame in (self.annotations, self.detections)]
         copies = self.detections["expanded_from"].is_not_null() if "expanded_from" in self.detections.columns else None
@@ -84,29 +84,29 @@ class Inputs:
 
     @property
     def crowds(self) -> pl.Series:
-        """Flags of the annotations of groups."""
+        """True for annotations of groups."""
         flags = self.states.crowds
         return pl.repeat(False, self.annotations.height, eager=True) if flags is None else flags
 
     @property
     def ignored(self) -> pl.Series:
-        """Flags of the annotations that do not count in any area range."""
+        """True for annotations that do not count in any area range."""
         flags = self.states.ignored
         return pl.repeat(False, self.annotations.height, eager=True) if flags is None else flags
 
     @property
     def notes(self) -> list[str]:
-        """What is `said`, in words."""
-        return in_words(self.said)
+        """The remarks in words."""
+        return in_words(self.remarks)
 
     @property
     def n_detections(self) -> int:
-        """How many detections are evaluated, without their copies for other classes."""
+        """The number of evaluated detections, without their copies for other classes."""
         copied = "expanded_from" in self.detections.columns
         return self.detections["expanded_from"].null_count() if copied else self.detections.height
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the four tables with its attributes; rows of images and categories in the order of their ids."""
+        """Return one of the four tables with its attributes; rows of images and categories in the order of their ids."""
         rows: pl.DataFrame = self.detections if name == "detections" else getattr(self.dataset, name)
         if name in ("categories", "annotations"):
             rows = rows.filter(is_known(rows["category_id"], self.category_ids))
@@ -114,21 +114,21 @@ class Inputs:
         return rows.sort(key) if key else self.in_order(rows) if name == "annotations" else rows
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """The four tables, as `table` has them."""
+        """Return the four tables, see `table`."""
         return {name: self.table(name) for name in (*GROUND_TRUTH, "detections")}
 
     def with_dataset(self, dataset: Dataset) -> Inputs:
-        """The input with another ground truth."""
+        """Return the input with another ground truth."""
         return replace(self, dataset=dataset, annotations=dataset.core("annotations"))
 
     def with_annotations(self, annotations: pl.DataFrame) -> Inputs:
-        """The input with other annotations, which have all their attributes; the standard columns come first."""
-        known = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
-        annotations = annotations.select(*known, pl.exclude(known))
+        """Return the input with other annotations, which have all their attributes; the standard columns come first."""
+        standard = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
+        annotations = annotations.select(*standard, pl.exclude(standard))
         return self.with_dataset(self.dataset.part(self.dataset.images, annotations))
 
     def keep_detections(self, kept: pl.Series) -> Inputs:
-        """The input with the flagged detections alone, and what has been prepared of them."""
+        """Return the input with only the flagged detections, and with their prepared values."""
         if kept.all():
             return self
         rows = kept.arg_true()
@@ -136,30 +136,30 @@ class Inputs:
         return replace(self, detections=self.detections[rows], prepared=prepared)
 
     def of_sound_rows(self, faults: Sequence[Fault]) -> Inputs:
-        """The input, which is `altered` if there are faults of the ground truth, whose rows were left out."""
+        """Return the input; if rows of the ground truth were left out because of faults, it is `altered`."""
         is_whole = all(fault.table == "detections" for fault in faults)
         return self if is_whole else replace(self, altered="rows that cannot be evaluated were left out")
 
     def saying(self, *notes: Note) -> Inputs:
-        """The input with more that is `said`."""
-        return replace(self, said=(*self.said, *notes))
+        """Return the input with further remarks."""
+        return replace(self, remarks=(*self.remarks, *notes))
 
     def in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Objects in the order in which ties are resolved."""
+        """Return objects in the order in which ties are resolved."""
         return frame.sort("category_id", maintain_order=True) if self.protocol.by_category else frame
 
     def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
-        """The part inside the masks, which are those of `apframe.evaluation.slices.keys.conjunction` on `tables`.
+        """Return the part inside the masks, see `apframe.evaluation.slices.keys.conjunction`, applied to `tables`.
 
-        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
+        Images, categories, and detections outside a mask of their own are removed. Annotations outside stay, but are ignored.
         """
         tables = self.tables()
         for name, inside in masks.get("annotations", {}).items():
             frame = tables[name]
             left_out = ~inside | frame[OUTSIDE] if OUTSIDE in frame.columns else ~inside
             frame = frame.with_columns(left_out.alias(OUTSIDE))
-            known = [column.name for column in TABLES[name] if column.name in frame.columns]
-            tables[name] = frame.select(*known, pl.exclude(known))
+            standard = [column.name for column in TABLES[name] if column.name in frame.columns]
+            tables[name] = frame.select(*standard, pl.exclude(standard))
         for name in ("images", "categories", "detections"):
             if name in masks:
                 tables[name] = tables[name].filter(masks[name][name])
@@ -177,5 +177,5 @@ class Inputs:
 def _part_again(
     again: Callable[[Protocol], Inputs], masks: Mapping[str, Mapping[str, pl.Series]], protocol: Protocol
 ) -> Inputs:
-    """The same images by another variant of the protocol, which may have other objects."""
+    """Return the same images for another variant of the protocol, which may have other objects."""
     return again(protocol).subset(masks)

@@ -1,4 +1,4 @@
-"""The table in which a benchmark's numbers are reported, as data: which of them stand in which row and column."""
+"""Tables in which a benchmark reports its numbers, as data: the position of each number by row and column."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from apframe.wording import counted
 class KitColumn(NamedTuple):
     """A column of numbers.
 
-    `metric` is the name of a headline number, such as AP50, or what it begins with if the rows have endings. The number is of
-    the evaluation itself, or of the same data by the protocol's variant for another `iou_type`.
+    `metric` is the name of a headline number, such as AP50, or its beginning if the rows have endings. The number is from the
+    evaluation itself, or from the same data evaluated with the protocol's variant for another `iou_type`.
     """
 
     title: str
@@ -25,7 +25,7 @@ class KitColumn(NamedTuple):
 
 
 def named(*metrics: str) -> tuple[KitColumn, ...]:
-    """Columns named after their headline numbers.
+    """Return columns named after their headline numbers.
 
     >>> named("AP", "AP50")
     (KitColumn(title='AP', metric='AP', iou_type=''), KitColumn(title='AP50', metric='AP50', iou_type=''))
@@ -34,14 +34,14 @@ def named(*metrics: str) -> tuple[KitColumn, ...]:
 
 
 class KitRow(NamedTuple):
-    """A row: its labels, one for each of the table's `head`, and the `ending` of its metrics: `_easy` of AP_easy."""
+    """A row: its labels, one for each title in the table's `head`, and the `ending` of its metrics, as `_easy` in AP_easy."""
 
     labels: tuple[str, ...] = ()
     ending: str = ""
 
 
 class EachCategory(NamedTuple):
-    """A row for each category in the order of their ids, labelled by its name, or its id without a name of its own."""
+    """A row for each category in the order of their ids, labelled with its name, or with its id if it has no name."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,26 @@ class KitTable:
     Attributes
     ----------
     columns
-        of numbers, from left to right
+        the columns of numbers, from left to right
     rows
-        from top to bottom; every row is printed, even if nothing was evaluated
+        the rows from top to bottom; every row is printed, even if nothing was evaluated
     head
-        the titles of the labels in front of the numbers
+        the titles of the label columns, which precede the numbers
     digits
-        how many decimals are shown
+        the number of decimals
     factor
-        what the numbers are multiplied by: 100 for percent
+        the factor of the numbers: 100 for percent
     frame
-        makes the table of an evaluation, if it has other numbers than headline numbers; then there are no columns and rows here
+        computes the table from an evaluation, if it has more than headline numbers; then `columns` and `rows` are empty
     needs
         the headline numbers that `frame` reads
     iou_thresholds
-        those that titles stand for: by others, a line is printed for each number instead; empty: any
+        the thresholds that the titles assume: with others, one line per number is printed instead; empty for any thresholds
 
     Raises
     ------
     ParameterError
-        two columns have one title, or a row has more or fewer labels than there are titles for them
+        two columns have the same title, or the number of a row's labels differs from the number of titles in `head`
 
     >>> KitTable((KitColumn("AP", "AP"), KitColumn("BEV", "AP", "bev"))).iou_types
     ('bev',)
@@ -97,12 +97,12 @@ class KitTable:
 
     @property
     def iou_types(self) -> tuple[str, ...]:
-        """The variants that columns are of, besides the evaluation itself."""
+        """The variants that columns require, apart from the evaluation itself."""
         return tuple(dict.fromkeys(column.iou_type for column in self.columns if column.iou_type))
 
 
 def of_classes(*columns: KitColumn, digits: int = 2, factor: float = 100) -> KitTable:
-    """A table with a row for each category, and a last one with the headline numbers, most of which are their means.
+    """Return a table with a row for each category, and a last row for the headline numbers, most of which are means.
 
     >>> of_classes(KitColumn("AP", "AP")).head
     ('class',)

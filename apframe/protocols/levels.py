@@ -1,4 +1,4 @@
-"""Levels of difficulty in the place of area ranges, and the rules that go with them."""
+"""Levels of difficulty instead of area ranges, and the rules that go with them."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ Closed = Literal["left", "right", "both", "none"]
 
 @dataclass(frozen=True)
 class Level(Range):
-    """A level of difficulty: which annotations count, and which detections.
+    """A level of difficulty, which selects the annotations and detections that count.
 
     Attributes
     ----------
     annotations
-        (column, low, high): an annotation counts if its values lie between all of these; others are ignored. A value that is
-        null lies in all of them
+        (column, low, high): an annotation counts if its values are within all of these bounds; others are ignored. Null values
+        are within all bounds
     detections
-        (column, least): a detection of a smaller value is void, of whatever category it is: it uses up what it is matched
-        with in any class, and counts for nothing
+        (column, least): a detection with a smaller value is void, whatever its category: it uses up the annotation that it
+        matches in any class, and counts for nothing
     is_headline
-        whether the headline numbers are of it
+        whether the headline numbers are for this level
     closed
-        which of the bounds of annotations belong to the level: "right", "left", "both" or "none"
+        the bounds of annotations that belong to the level: "right", "left", "both" or "none"
     keeps
-        (column, low, high): a detection is left out of the level before anything is matched, but after `max_detections`, if its
-        values do not lie between all of these
+        (column, low, high): a detection is removed from the level before matching, but after `max_detections`, if its values
+        are not within all of these bounds
     keeps_closed
-        which of these bounds belong to the level
+        the bounds of `keeps` that belong to the level
     """
 
     annotations: tuple[Bounds, ...] = ()
@@ -60,22 +60,22 @@ class Level(Range):
 
     @property
     def words(self) -> str:
-        """The level in plain words, for `print(protocol)`: which annotations and detections count."""
+        """Describe in plain words, for `print(protocol)`, the annotations and detections that count."""
         counted = ", ".join(_in_words(each, self.closed) for each in self.annotations)
         if self.keeps:
-            kept = ", ".join(_in_words(each, self.keeps_closed) for each in self.keeps)
-            counted += f"; detections with {kept} alone are matched"
+            bounds = ", ".join(_in_words(each, self.keeps_closed) for each in self.keeps)
+            counted += f"; detections with {bounds} alone are matched"
         void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in self.detections)
         return f"{self.name} ({counted}{void})"
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that decide whether annotations and detections belong to the level."""
+        """The columns that decide if annotations and detections belong to the level."""
         annotations = (f"annotations.{name}" for name, *_ in self.annotations)
         return (*annotations, *(f"detections.{name}" for name, *_ in (*self.detections, *self.keeps)))
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
-        """Flags of the annotations that count; where there are none, columns may be missing.
+        """True for annotations that count; an empty table may lack the columns.
 
         >>> Level("easy", (("height", 40, 1e10),)).counts(pl.DataFrame({"height": [40, 41, None]})).to_list()
         [False, True, True]
@@ -83,12 +83,12 @@ class Level(Range):
         return _between(annotations, self.annotations, self.closed)
 
     def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
-        """Flags of the detections that are false positives where they match nothing: neither void nor left out."""
+        """True for detections that are false positives if unmatched: neither void nor removed."""
         flags = [each for each in (self.void(detections), self.left_out(detections)) if each is not None]
         return ~reduce(or_, flags) if flags else super().counts_unmatched(detections)
 
     def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that are left out; where there are none, columns may be missing.
+        """True for detections that are removed from the level; an empty table may lack the columns. None if nothing is removed.
 
         >>> Level("small", keeps=(("height", 40, 93.75),)).left_out(pl.DataFrame({"height": [39.9, 40, 93.75]})).to_list()
         [True, False, True]
@@ -96,7 +96,7 @@ class Level(Range):
         return ~_between(detections, self.keeps, self.keeps_closed) if self.keeps else None
 
     def void(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that are void; where there are none, columns may be missing.
+        """True for detections that are void; an empty table may lack the columns. None if the level has no such rule.
 
         >>> Level("easy", (), (("height", 40),)).void(pl.DataFrame({"height": [39.5, 40]})).to_list()
         [True, False]
@@ -110,7 +110,7 @@ class Level(Range):
 
 
 def _between(frame: pl.DataFrame, bounds: Sequence[Bounds], closed: Closed) -> pl.Series:
-    """Flags of the rows whose values lie between all bounds, or are null."""
+    """True for rows whose values are within all bounds, or null."""
     flags = pl.repeat(True, frame.height, eager=True)
     for name, low, high in bounds if frame.height else ():
         flags &= frame[name].cast(pl.Float64).is_between(low, high, closed).fill_null(True)
@@ -118,7 +118,7 @@ def _between(frame: pl.DataFrame, bounds: Sequence[Bounds], closed: Closed) -> p
 
 
 def _in_words(bounds: Bounds, closed: Closed) -> str:
-    """A column between two bounds in words.
+    """Describe a column between two bounds.
 
     >>> _in_words(("height", 50, inf), "left"), _in_words(("height", 25, 40), "right"), _in_words(("easy", 1, 1), "both")
     ('height from 50', 'height above 25 up to 40', 'easy 1')
@@ -133,45 +133,45 @@ def _in_words(bounds: Bounds, closed: Closed) -> str:
 
 @dataclass(frozen=True)
 class RequireImageBoxes(Rule):
-    """Heights of boxes tell levels apart: they must be in pixels, and not those of rectangles around cuboids, in metres."""
+    """Require boxes in pixels, because their heights decide the level; rectangles around cuboids, in metres, do not."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows.
+        """Return the same rows.
 
         Raises
         ------
         ColumnError
-            a table has cuboids, and no boxes in the image
+            a table has cuboids but no boxes in the image
         """
         for table, frame in (("annotations", inputs.annotations), ("detections", inputs.detections)):
             if frame["x"].null_count() and shape_of(frame) is CUBOIDS:
                 name = inputs.protocol.name
-                remedy = f"{name} needs the box in the image, in pixels, beside the cuboid: its height tells the levels apart"
+                remedy = f"{name} requires a box in pixels in addition to the cuboid: its height decides the level"
                 raise ColumnError(f"no column {', '.join(BOX)}", remedy, table=table)
         return inputs
 
 
 @dataclass(frozen=True)
 class ApplyLevels(Rule):
-    """The columns of the protocol's levels, and a copy of each void detection for every other class.
+    """Add the columns of the protocol's levels, and a copy of each void detection for every other class.
 
-    A detection that is void at some level uses up what it is matched with in any class, and counts for nothing.
+    A detection that is void at some level uses up the annotation that it matches in any class, and counts for nothing.
 
     Attributes
     ----------
     source
-        where the columns of the levels come from, for errors
+        the origin of the columns, for error messages
     """
 
     source: str = ""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections with their copies, which name the detection that they are of in `expanded_from`.
+        """Return detections with their copies, which name their original in `expanded_from`.
 
         Raises
         ------
         ColumnError
-            a column is missing by which levels are told apart, or holds text
+            a column that decides levels is missing, or holds text
         RowError
             numbers are not finite
         """
@@ -187,9 +187,9 @@ class ApplyLevels(Rule):
             missing = [name for name in names if name not in frame.columns]
             if missing and frame.height:
                 remedy = f"add it, as null where it is unknown{self.source and f', or {self.source}'}"
-                remedy += f"; {inputs.protocol.name} uses it to tell levels of difficulty apart"
-                called = ["vis_ratio (or vis_bbox)" if name == "vis_ratio" else name for name in missing]
-                raise ColumnError(f"no column {', '.join(called)}", remedy, table=table)
+                remedy += f"; {inputs.protocol.name} uses it to decide the level of difficulty"
+                names_with_aliases = ["vis_ratio (or vis_bbox)" if name == "vis_ratio" else name for name in missing]
+                raise ColumnError(f"no column {', '.join(names_with_aliases)}", remedy, table=table)
         if columns["detections"]:
             chosen, others = inputs.category_ids, detections["category_id"].unique()
             targets = [(other, of) for other in others for of in chosen if of != other]

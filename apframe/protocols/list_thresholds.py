@@ -1,4 +1,4 @@
-"""The lists that are evaluated, one for each category or one for all, and the similarity threshold of each."""
+"""The evaluated lists, one for each category or one for all, and the similarity threshold of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Categories(PlainProtocol):
-    """What has categories, of which some are evaluated, such as `Inputs` and what an evaluation is of."""
+    """An object with categories, some of which are evaluated, such as `Inputs` and `Source`."""
 
     @property
     def dataset(self) -> Dataset: ...
@@ -31,14 +31,14 @@ class _Categories(PlainProtocol):
 
 
 def thresholds_of(of: _Categories, protocol: Protocol, threshold: float | None = None) -> np.ndarray:
-    """The threshold of each list: one of the protocol's, by default the lowest; its own, if categories have one each.
+    """Return the threshold of each list: one of the protocol's, the lowest by default; or its own, if categories have one each.
 
-    Names of categories are compared in any case.
+    Names of categories are case-insensitive.
 
     Raises
     ------
     ParameterError
-        a category has none
+        a category has no threshold
 
     >>> from apframe.protocols.application import make_inputs
     >>> from apframe.protocols.coco import COCO
@@ -56,20 +56,20 @@ def thresholds_of(of: _Categories, protocol: Protocol, threshold: float | None =
         return np.full(n, protocol.iou_thresholds[0] if threshold is None else threshold)
     categories = of.dataset.core("categories")
     evaluated = categories.filter(is_known(categories["category_id"], of.category_ids)).sort("category_id")
-    known = {name.lower(): own for name, own in protocol.category_thresholds}
-    own = evaluated["name"].str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.Float64)
+    threshold_of = {name.lower(): own for name, own in protocol.category_thresholds}
+    own = evaluated["name"].str.to_lowercase().replace_strict(threshold_of, default=None, return_dtype=pl.Float64)
     if own.null_count():
         without = labels_of("categories", evaluated).filter(own.is_null())
-        there_are = f"there are {', '.join(name for name, _ in protocol.category_thresholds)}"
-        remedy = f"{there_are}; add them, or name the others in {spelled('categories')}"
+        choices = f"there are {', '.join(name for name, _ in protocol.category_thresholds)}"
+        remedy = f"{choices}; add them, or name the others in {spelled('categories')}"
         raise ParameterError(f"has no threshold for {listed(without.to_list())}", remedy, option="iou_thresholds")
     return own.to_numpy()
 
 
 def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> pl.DataFrame:
-    """The lists of verdicts: category_id (null: all are pooled), and `undefined_errors` where errors are averaged.
+    """Return the lists of verdicts: category_id (null if all are pooled), and `undefined_errors` if errors are averaged.
 
-    `categories` has the names; those that are evaluated are `category_ids`, sorted.
+    `categories` has the names; `category_ids` are the evaluated ones, sorted.
 
     >>> from apframe.protocols.coco import COCO
     >>> lists_of(pl.DataFrame({"category_id": [1, 2], "name": ["car", "bus"]}), pl.Series([1, 2]), COCO).columns
@@ -84,7 +84,7 @@ def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protoc
 
 
 def cuts_of(protocol: Protocol) -> np.ndarray:
-    """The thresholds that similarities are compared with, ascending; only -inf if each category has a threshold of its own.
+    """Return the thresholds to compare similarities with, ascending; only -inf if each category has its own threshold.
 
     >>> from apframe.protocols.voc import VOC2012
     >>> cuts_of(VOC2012).tolist(), cuts_of(VOC2012.with_options(iou_thresholds={"car": 0.7})).tolist()
@@ -97,7 +97,7 @@ def cuts_of(protocol: Protocol) -> np.ndarray:
 
 
 def reaching_list_threshold(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Series) -> pl.DataFrame:
-    """The pairs that reach the threshold of their category, if each has its own; `lists` has the list of each annotation."""
+    """Return the pairs that reach their category's threshold, if categories have their own; `lists` is by annotation."""
     from apframe.matching.reached import compared_columns, reaches
 
     if not inputs.protocol.category_thresholds:

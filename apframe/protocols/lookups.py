@@ -1,4 +1,4 @@
-"""Thresholds and area ranges of a protocol by their numbers, as tables and users name them."""
+"""Look up thresholds and area ranges of a protocol, as tables and users name them, by number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place_at(protocol: Protocol, iou_threshold: float | None, area_range: str | None) -> tuple[int, int]:
-    """The numbers of a threshold and an area range; by default the lowest, and that of the headline numbers.
+    """Return the numbers of a threshold and an area range; by default the lowest, and that of the headline numbers.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def place_at(protocol: Protocol, iou_threshold: float | None, area_range: str | 
 
 
 def threshold_at(protocol: Protocol, iou_threshold: float | None) -> int:
-    """The number of a threshold, which is one of the protocol's; the lowest by default."""
+    """Return the number of a threshold of the protocol; the lowest by default."""
     if iou_threshold is None:
         return 0
     if not isinstance(iou_threshold, (int, float)):
@@ -35,15 +35,15 @@ def threshold_at(protocol: Protocol, iou_threshold: float | None) -> int:
     number = protocol.threshold_number(iou_threshold)
     if number is not None:
         return number
-    shown = ", ".join(f"{threshold:.10g}" for threshold in protocol.iou_thresholds)
+    choices = ", ".join(f"{threshold:.10g}" for threshold in protocol.iou_thresholds)
     add = f"name it in {spelled('iou_thresholds')} when evaluating"
     is_one = len(protocol.iou_thresholds) == 1
-    use = f"there is only {shown}; use that (None is the lowest), or" if is_one else f"there are {shown}; to add it,"
+    use = f"there is only {choices}; use that (None is the lowest), or" if is_one else f"there are {choices}; to add it,"
     raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"{use} {add}")
 
 
 def area_at(protocol: Protocol, area_range: str | None) -> int:
-    """The number of an area range, by its name; that of the headline numbers by default."""
+    """Return the number of an area range by its name; that of the headline numbers by default."""
     names = protocol.range_names
     if area_range is not None and area_range not in names:
         raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
@@ -51,7 +51,7 @@ def area_at(protocol: Protocol, area_range: str | None) -> int:
 
 
 def threshold_words(protocol: Protocol, threshold: float) -> str:
-    """One of the thresholds as sentences name it.
+    """Describe one of the thresholds for use in sentences.
 
     >>> from apframe.protocols.coco import COCO
     >>> own = COCO.with_options(iou_thresholds={"car": 0.7, "bus": 0.5})

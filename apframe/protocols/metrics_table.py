@@ -1,4 +1,4 @@
-"""The metrics table: every number of every list, area range, threshold and number of detections."""
+"""The metrics table: every number for every list, area range, threshold and number of detections."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 
 
 def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
-    """Compute the columns of the protocol's metrics; shape (lists, ranges, thresholds, limits), NaN without a value.
+    """Compute the columns of the protocol's metrics, of shape (lists, ranges, thresholds, limits); NaN if undefined.
 
-    The headline numbers need most metrics at the largest limit alone, and leave them NaN at others.
+    With `headlines_only`, most metrics are computed only at the largest limit, and are NaN at others.
     """
     metrics = protocol.all_metrics
     n_ranges, n_thresholds, n_limits = cells.positives.shape[1], len(cells.thresholds), len(cells.limits)
     shape = (cells.n_lists, n_ranges, n_thresholds, n_limits)
-    found = {name: np.full(shape, np.nan) for metric in metrics for name in metric.columns}
+    columns = {name: np.full(shape, np.nan) for metric in metrics for name in metric.columns}
     lines = with_terms(headlines(protocol), protocol)
     once = Weights.once(cells.n_images)
-    wanted = {}
+    requests = {}
     for metric in metrics:
         limits = {protocol.max_detections.index(line.max_detections) for line in lines if line.column in metric.columns}
         at = sorted(limits | {n_limits - 1}) if headlines_only else list(range(n_limits))
-        wanted[metric] = at, [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), at)]
+        requests[metric] = at, [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), at)]
 
     def fill(part: tuple[slice, Cells]) -> None:
         lists, own = part
-        for metric, (limits, asked) in wanted.items():
-            values = read_columns(metric, own.wanting(asked), once)
+        for metric, (limits, outputs) in requests.items():
+            values = read_columns(metric, own.wanting(outputs), once)
             for name in metric.columns:
                 of_lists = values[name][..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))
-                found[name][lists, ..., limits] = of_lists
+                columns[name][lists, ..., limits] = of_lists
 
     map_parts(fill, cells.parts())
-    return found
+    return columns
 
 
 def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol: Protocol) -> pl.DataFrame:
-    """The metrics table; `outline` has the lists, ranges and thresholds."""
+    """Return the metrics table; `outline` has the lists, ranges and thresholds."""
     shape = columns["recall"].shape
     number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
     values = {"ap": np.full(shape, np.nan)} | columns
@@ -70,7 +70,7 @@ def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol
 
 
 def arrays_of(cells: Cells, protocol: Protocol, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
-    """The arrays of cells, see `Evaluation.arrays`.
+    """Return the arrays of cells, see `Evaluation.arrays`.
 
     Raises
     ------

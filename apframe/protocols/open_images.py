@@ -1,4 +1,4 @@
-"""Open Images: a hierarchy of classes, boxes of groups, labels verified per image; as TensorFlow's API does it."""
+"""Open Images: a hierarchy of classes, boxes of groups, labels verified per image; as in TensorFlow's API."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ _CHALLENGE = replace(
 
 
 def _with_masks(boxes: Protocol) -> Protocol:
-    """The protocol, with masks as another variant: annotations without one are tried last, by boxes, and do not count."""
+    """Return the protocol with a variant for masks: annotations without a mask are tried last, by boxes, and do not count."""
     return replace(
         boxes,
         variants=(
@@ -62,11 +62,11 @@ def _with_masks(boxes: Protocol) -> Protocol:
 
 
 OPEN_IMAGES = _with_masks(_BOXES)
-"""Boxes, best overlap of .5 or more; what lies inside a group (`is_crowd`) and is not true otherwise is ignored.
+"""Boxes, best overlap of .5 or more; a detection inside a group (`is_crowd`) that is not a true positive is ignored.
 
-Masks (`iou_type="segm"`) are compared first. A detection that matches neither a mask nor a group with one is compared with
+Masks (`iou_type="segm"`) are compared first. A detection that matches neither a mask nor a group with a mask is compared with
 annotations that have no mask, by its tight box, and ignored if it matches one.
 """
 
 OPEN_IMAGES_CHALLENGE = _with_masks(_CHALLENGE)
-"""As `OPEN_IMAGES`, where a group is one more positive, and only the classes verified on an image are judged there."""
+"""As `OPEN_IMAGES`, but a group is one more positive, and only the classes verified on an image are judged there."""

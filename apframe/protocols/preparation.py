@@ -1,4 +1,4 @@
-"""From the canonical tables to what is matched: pairs, and the rows in rank order."""
+"""Preparation of matching: from the canonical tables to pairs and rows in rank order."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 def prepare_matching(inputs: Inputs) -> MatchInput:
-    """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
+    """Return detections in rank order, annotations by list, and their pairs; a list is a category, or all of them."""
     protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
-    found, expected = cells = number_cells(inputs)
+    detection_cells, annotation_cells = cells = number_cells(inputs)
     with pool() as threads:
         pairing = threads.submit(_pairs, inputs, cells)
         counted = [each.counts_unmatched(inputs.detections) for each in protocol.ranges]
         inside = _bits("inside", counted, states.unmatched_ignored)
-        to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
+        to_order = detection_cells.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=matcher.ties)
-        by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
+        by_list = np.argsort(annotation_cells["category"].to_numpy(), kind="stable")
         counted = [each.counts(inputs.annotations) for each in protocol.ranges]
-        annotations = expected.select(
+        annotations = annotation_cells.select(
             pl.col("category").alias("list"),
             "image",
-            pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
+            pl.Series("row", np.arange(annotation_cells.height, dtype=np.uint32)),
             _bits("counts", counted, states.ignored),
             is_crowd=inputs.crowds,
         )[by_list]
@@ -68,7 +68,7 @@ def prepare_matching(inputs: Inputs) -> MatchInput:
 
 
 def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """Return the pairs that can match, by row numbers of the tables: see `MatchInput.pairs`. `cells`: see `number_cells`."""
+    """Return the possible matches, by row numbers of the inputs' tables; `cells` is the result of `number_cells`."""
     pairs = pairs_for_matcher(inputs, cells)
     for rule in inputs.protocol.rules:
         pairs = rule.pairs(inputs, pairs)
@@ -77,7 +77,7 @@ def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataF
     left_out = _flagged("left_out", [each.left_out(detections) for each in ranges])
     void = _flagged("void", [each.void(detections) for each in ranges])
     columns = [flags.gather(pairs["detection"]) for flags in (left_out, void) if flags is not None]
-    if void is not None:  # a copy of a detection is there only where that is void
+    if void is not None:  # a copy of a detection exists only where its original is void
         everywhere = pl.Series([(1 << len(ranges)) - 1], dtype=void.dtype)
         can_match = void.zip_with(detections["expanded_from"].is_not_null(), everywhere)
         columns.append(can_match.gather(pairs["detection"]).alias("ranges"))
@@ -87,19 +87,19 @@ def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataF
 
 
 def _weighted(rows: pl.DataFrame, table: pl.DataFrame, weight: pl.Expr | None) -> pl.DataFrame:
-    """The rows with a column `weight`, unless each row counts once."""
+    """Add a column `weight` to the rows, unless each row counts once."""
     return rows if weight is None else rows.with_columns(table.select(weight=weight)["weight"].gather(rows["row"]))
 
 
 def _position_of(order: np.ndarray, rows: pl.Series) -> pl.Series:
-    """The position of each row in an order of all rows."""
+    """Return the position of each row in an order of all rows."""
     position = np.empty(len(order), dtype=np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
     return pl.Series(rows.name, position[rows.to_numpy()])
 
 
 def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.Series, protocol: Protocol) -> Verdicts:
-    """Verdicts without rows, under a protocol; the ids of categories and images that are evaluated are sorted.
+    """Return verdicts without rows under a protocol; the evaluated categories and images are sorted.
 
     >>> from apframe.protocols.coco import COCO
     >>> named = pl.DataFrame({"category_id": [3, 7], "name": ["a", "b"]})
@@ -125,7 +125,7 @@ def _nothing() -> Verdicts:
 
 
 def _flagged(name: str, flags: Sequence[pl.Series | None]) -> pl.Series | None:
-    """Bits of the area ranges that flag each row; None if no range has flags."""
+    """Return bits of the area ranges that flag each row; None if no range has flags."""
     height = next((len(each) for each in flags if each is not None), None)
     if height is None:
         return None
@@ -133,6 +133,6 @@ def _flagged(name: str, flags: Sequence[pl.Series | None]) -> pl.Series | None:
 
 
 def _bits(name: str, flags: Sequence[pl.Series], ignored: pl.Series | None = None) -> pl.Series:
-    """The area ranges in which a row is flagged, and not ignored anyway."""
-    counted = None if ignored is None else ~ignored.to_numpy()
-    return pl.Series(name, as_bits([each.to_numpy() if counted is None else each.to_numpy() & counted for each in flags]))
+    """Return bits of the area ranges that flag each row, unless it is ignored anyway."""
+    is_counted = None if ignored is None else ~ignored.to_numpy()
+    return pl.Series(name, as_bits([each.to_numpy() if is_counted is None else each.to_numpy() & is_counted for each in flags]))

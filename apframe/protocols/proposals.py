@@ -33,4 +33,4 @@ PROPOSALS = Protocol(
     headlines=("AR{limit}", "AR{area}"),
     rules=(MalformedIgnoredByArea(), *STANDARD_ROWS, CrowdsIgnored()),
 )  # fmt: skip
-"""Boxes whatever their category, the most similar pair first; recall with 100 and 1,000 proposals per image."""
+"""Boxes of any category, the most similar pair first; recall with 100 and 1,000 proposals per image."""

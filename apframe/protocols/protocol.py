@@ -48,44 +48,44 @@ class Protocol:
     Attributes
     ----------
     name
-        as it is cited
+        the name by which it is cited
     citation
-        where the rules are published
+        the publication of the rules
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, sphere,
-        relation, phrase, panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be
-        that of the similarity, and any name does where that is a function of your own
+        the kind of objects to compare: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, sphere, relation,
+        phrase, panoptic, panoptic_boundary, semantic (case-insensitive; "mask" is segm, "box" is bbox). It is a label, which
+        must be the one of the similarity; for a function of your own, any name is accepted
     similarity
-        how alike two are, a value such as `apframe.similarity.MaskIoU()`; or a function of your own, see
+        the similarity of two objects, a value such as `apframe.similarity.MaskIoU()`; or a function of your own, see
         `apframe.similarity.UserSimilarity`
     matcher
-        who is matched with whom, a value such as `ByBestOverlap(ties="input", strict=True)`, see `apframe.matching.matchers`
+        how pairs become matches, a value such as `ByBestOverlap(ties="input", strict=True)`, see `apframe.matching.matchers`
     iou_thresholds
-        strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
-        names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
+        strictly increasing, in (0, 1]; a single number is accepted. Distances are negative: -2 is 2 m. With a mapping from
+        names of categories (case-insensitive) to one threshold each, this is the lowest of them, which tables show
     category_thresholds
-        (name, threshold) of each category, where `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
+        (name, threshold) of each category, if `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
     metrics
         numbers of every list, such as `AveragePrecision(Interpolated())`: values of `apframe.metrics`, or of your own, see
-        `apframe.metrics.metric.Metric`. Definitions of average precision, or their names, stand for average precision by them.
-        The first column of the first metric says which categories are counted; recall and counts are always there
+        `apframe.metrics.metric.Metric`. Definitions of average precision, or their names, stand for AP by that definition. The
+        first column of the first metric decides which categories are counted; recall and counts are always included
     ranges
-        what is evaluated apart: `AreaRange` values, or levels of difficulty, see `apframe.protocols.levels`. That of the
-        headline numbers is a level with `is_headline`, the range named "all", or else the first. A mapping of names to
-        (lowest, highest) area has "all" added in front if it is missing
+        parts that are evaluated separately: `AreaRange` values, or levels of difficulty, see `apframe.protocols.levels`. The
+        headline numbers are for the level with `is_headline`, the range named "all", or else the first. A mapping of names to
+        (lowest, highest) area gets "all" as its first range if it is missing
     max_detections
-        at most this many detections per image and category, in any order; the largest is that of AP. None: all of them
+        at most this many detections per image and category, in any order; AP uses the largest. None: all of them
     agnostic
-        pool the categories
+        whether to pool the categories
     headlines
         the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
-        {part}, a line for each; and the parts of the images or categories that {part} stands for, as `apframe.protocols.Part`
+        {part}, which make a line for each; and the parts of the images or categories for {part}, as `apframe.protocols.Part`
     rules
-        what else is done, in this order: see `apframe.protocols.rules`. What every protocol does to rows are `STANDARD_ROWS`
+        further steps, in this order: see `apframe.protocols.rules`. `STANDARD_ROWS` are the steps that every protocol has
     variants
         the same protocol for other `iou_type`s
     tables
-        what evaluations print, in the layout of papers; none: a line for each headline number
+        the tables that evaluations print, in the layout of papers; if empty, a line for each headline number
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)
@@ -129,14 +129,14 @@ class Protocol:
         if isinstance(self.iou_thresholds, Mapping):
             object.__setattr__(self, "category_thresholds", tuple(self.iou_thresholds.items()))
         for name, take in TAKES.items():
-            given = getattr(self, name)
+            argument = getattr(self, name)
             try:
-                object.__setattr__(self, name, take(given))
+                object.__setattr__(self, name, take(argument))
             except ParameterError:
                 raise
             except (TypeError, ValueError, AttributeError) as error:
                 option = OPTIONS.get(name, name)
-                raise ParameterError(f"has the wrong type ({error}): {option}={given!r}", option=option) from error
+                raise ParameterError(f"has the wrong type ({error}): {option}={argument!r}", option=option) from error
         own = tuple(threshold for _, threshold in self.category_thresholds)
         if own:
             object.__setattr__(self, "iou_thresholds", (min(own),))
@@ -193,17 +193,17 @@ class Protocol:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the images or categories that the summary has numbers of."""
+        """The parts of the images or categories with their own numbers in the summary."""
         return tuple(part for part in self.headlines if isinstance(part, Part))
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """`max_detections` as numbers: the largest there can be stands for all of them."""
+        """`max_detections` as numbers, where the largest possible number stands for all of them."""
         return tuple(UNLIMITED if limit is None else limit for limit in self.max_detections)
 
     @property
     def by_category(self) -> bool:
-        """Whether pooled categories are walked one after the other, which tells where scores or similarities are equal."""
+        """True if pooled categories are walked one after the other, which decides ties of scores or similarities."""
         return self.agnostic and self.matcher.ties == "image"
 
     @property
@@ -212,7 +212,7 @@ class Protocol:
         return (self.iou_type, *(variant.iou_type for variant in self.variants))
 
     def variant(self, iou_type: str | None) -> Self:
-        """The protocol for another `iou_type`; itself for None.
+        """Return the protocol for another `iou_type`; None returns the protocol itself.
 
         >>> from apframe.protocols.coco import COCO
         >>> COCO.variant("keypoints").max_detections
@@ -239,7 +239,7 @@ class Protocol:
 
     @property
     def definition(self) -> Definition:
-        """How detections are ranked: the definition of average precision, or else of the first metric that has one."""
+        """The definition by which detections are ranked: of average precision, or else of the first metric with one."""
         averages = self._averages
         return averages[0].definition if averages else next(each for metric in self.metrics if (each := metric.by_definition))
 
@@ -249,41 +249,41 @@ class Protocol:
 
     @property
     def errors(self) -> ErrorAverages | None:
-        """The errors of boxes that a metric averages."""
+        """The errors of boxes that a metric averages; None if there is no such metric."""
         return next((errors for metric in self.metrics if (errors := metric.box_errors)), None)
 
     @property
     def has_scores(self) -> bool:
-        """Whether scores decide which detections count and match."""
+        """True if scores decide which detections count and match."""
         return self.definition.by_score
 
     @property
     def has_precision(self) -> bool:
-        """Whether there is precision down the ranks, and so AP; otherwise numbers are made of sums over matches."""
+        """True if there is precision down the ranks, and so AP; otherwise numbers are sums over matches."""
         return self.definition.ranks
 
     @property
     def means_by_images(self) -> bool:
-        """Whether a category counts in every mean once for each image with an annotation of it."""
+        """True if a category counts in every mean once for each image with an annotation of it."""
         return self.rule(MeansByImages) is not None
 
     @property
     def counts_absent(self) -> bool:
-        """Whether classes without annotations count in every mean, with an average precision of 0."""
+        """True if classes without annotations count in every mean, with an average precision of 0."""
         return any(each.counts_absent for each in self._averages)
 
     @property
     def malformed(self) -> MalformedCounts:
-        """The rule on rows whose shape cannot be right."""
+        """The rule for malformed rows."""
         return self.rule(MalformedCounts) or MalformedCounts()
 
     @property
     def limit_rule(self) -> Limit:
-        """The rule for what `max_detections` counts: by default, the detections of each image and category."""
+        """The rule that defines what `max_detections` counts: by default, the detections of each image and category."""
         return self.rule(Limit) or Limit()
 
     def rule(self, kind: type[Kind]) -> Kind | None:
-        """The first rule of a class, or None.
+        """Return the first rule of a class, or None.
 
         >>> from apframe.protocols.rules.crowds import Crowds
         >>> Protocol("mine", "").rule(Crowds)
@@ -293,7 +293,7 @@ class Protocol:
 
     @property
     def of_truth(self) -> Self:
-        """The protocol for ground truth alone: without the rules that need all detections."""
+        """The protocol for ground truth alone: without the rules that require all detections."""
         return replace(self, rules=tuple(rule for rule in self.rules if not rule.needs_all_data))
 
     @property
@@ -303,12 +303,12 @@ class Protocol:
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
-        """The levels of the definition; none where it has none."""
+        """The recall levels of the definition; empty if it has none."""
         return self.definition.recall_levels
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """The levels of difficulty; none where ranges are of areas."""
+        """The levels of difficulty; empty if the ranges are ranges of areas."""
         return tuple(cast("Level", each) for each in self.ranges if each.is_level)
 
     @property
@@ -318,28 +318,28 @@ class Protocol:
 
     @property
     def headline_range(self) -> str:
-        """The name of the range that the headline numbers are of."""
+        """The name of the range of the headline numbers."""
         usual = ALL.name if ALL.name in self.range_names else self.range_names[0]
         return next((each.name for each in self.levels if each.is_headline), usual)
 
     @property
     def further_columns(self) -> tuple[str, ...]:
-        """The columns of the metrics that other protocols do not have."""
+        """The columns of the metrics that not every protocol has."""
         usual = {"ap", *Recall.columns, *DetectionCount.columns}
         return tuple(name for metric in self.all_metrics for name in metric.columns if name not in usual)
 
     @property
     def usual_threshold(self) -> float:
-        """The threshold at which one looks at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
+        """The default threshold for looking at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
         return self.iou_thresholds[self.threshold_number(_USUAL) or 0]
 
     def threshold_number(self, iou_threshold: float) -> int | None:
-        """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.
+        """Return the position of a threshold among `iou_thresholds`, within 1e-9; None if it is not among them.
 
         >>> Protocol("mine", "").threshold_number(0.9)
         8
         """
-        near = (number for number, known in enumerate(self.iou_thresholds) if abs(known - iou_threshold) < 1e-9)
+        near = (number for number, threshold in enumerate(self.iou_thresholds) if abs(threshold - iou_threshold) < 1e-9)
         return next(near, None)
 
     @names_keywords
@@ -356,14 +356,14 @@ class Protocol:
         similarity: Any = None,
         mean: str | None = None,
     ) -> Protocol:
-        """Return the protocol with some of its choices changed; None keeps the published one. Without options, it is itself.
+        """Return the protocol with some of its choices changed; None keeps the published choice.
 
-        `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
-        `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
-        [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
-        `recall_positions`, where the definition has them, are 40 or 11. `similarity` is a value, or a function of your own, see
-        `apframe.similarity.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another. `mean` is
-        "plain" for the plain mean over categories, of a benchmark that is published with another one as well.
+        `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing. `max_detections`
+        may be in any order, as in the reference; None among them stands for all detections, as in [100, None]. A single number
+        is accepted as well; a mapping of `iou_thresholds` has one for each category. `recall_positions`, if the definition has
+        them, are 40 or 11. `similarity` is a value, or a function of your own, see `apframe.similarity.UserSimilarity`; the
+        protocol then has the `iou_type` of the similarity. `mean` is "plain" for the plain mean over categories, for benchmarks
+        that are also published with a different mean.
         """
         if mean is not None:
             return self._twin("mean", mean).with_options(
@@ -396,23 +396,23 @@ class Protocol:
     _twin, at_version = twins.twin, twins.at_version
 
     def choices(self) -> dict[str, Any]:
-        """Every choice by the name of its parameter: all but the variants."""
+        """Return every choice by the name of its parameter: all but the variants."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
 
     def _ranked_by(self, definition: Definition) -> tuple[Metric, ...]:
-        """The metrics, with another definition in place of the protocol's."""
+        """Return the metrics, with another definition in place of the protocol's."""
         own = self.definition
         return tuple(each.with_definition(definition) if each.by_definition == own else each for each in self.metrics)
 
     def as_dict(self) -> dict[str, Any]:
-        """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
+        """Return all choices as JSON values, without the variants; `from_dict` restores the protocol from them."""
         from apframe.protocols.protocol_json import as_dict
 
         return as_dict(self)
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
-        """The protocol that `as_dict` was taken of.
+        """Restore a protocol from the result of `as_dict`.
 
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
@@ -423,7 +423,7 @@ class Protocol:
 
 
 def as_protocol(value: Any) -> Protocol:
-    """A protocol: one as it is, or a published one by its name, in any case and however its words are joined.
+    """Return a protocol unchanged, or a published one by its name, case-insensitive and however its words are joined.
 
     >>> as_protocol("voc2007").name
     'VOC2007'
@@ -437,7 +437,7 @@ def as_protocol(value: Any) -> Protocol:
         add_plugins()
     name = same_name(value, PUBLISHED)
     if name is None:
-        from apframe.protocols.unknown import refuse_unknown_protocol  # for this alone
+        from apframe.protocols.unknown import refuse_unknown_protocol  # only imported here
 
         refuse_unknown_protocol(value)
     return PUBLISHED[name]

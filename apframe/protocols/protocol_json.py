@@ -1,4 +1,4 @@
-"""Protocols as what JSON holds: tagged values."""
+"""Protocols as JSON values with tags."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _HOMES = {
 }
 _CORE = {name: f"apframe.protocols.{module}:{name}" for module, names in _HOMES.items() for name in names.split()}
 RULES: Registry[type] = Registry(_CORE | static_table.RULES)
-"""The rules by the names under which protocols are stored, and where each is. Add your own as "its_module:ItsClass"."""
+"""The rules by the names under which protocols are stored, and their places. Add your own as "its_module:ItsClass"."""
 
 
 RANGES: Registry[type] = Registry({"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.levels:Level"})
-"""The same for what is evaluated apart."""
+"""The same for ranges and levels."""
 
 
 @dataclass(frozen=True)
 class _Kinds:
-    """The kinds of values that a stored protocol names, and how a user adds one."""
+    """One kind of values that a stored protocol names, and the registry to which users add theirs."""
 
     tag: str
     homes: Registry[Any]
@@ -56,7 +56,7 @@ class _Kinds:
     option: str
 
     def choices(self, value: Any) -> dict[str, Any]:
-        """Name and parameters of a value as what JSON holds, and its package if that is not apframe.
+        """Return name and parameters of a value as JSON values, with its package unless that is apframe.
 
         Raises
         ------
@@ -78,28 +78,28 @@ class _Kinds:
         return choices
 
     def value(self, choices: Mapping[str, Any]) -> Any:
-        """The value that `choices` was taken of.
+        """Restore the value from the result of `choices`.
 
         Raises
         ------
         FormatError
-            there is none of that name, or its entry is wrong; what a stored evaluation names is never imported
+            no value has that name, or its entry is wrong; names from a stored evaluation are never imported
         """
-        given = dict(choices)
-        name = given.pop(self.tag)
-        self.refuse_unknown(name, given.pop("package", None))
+        parameters = dict(choices)
+        name = parameters.pop(self.tag)
+        self.refuse_unknown(name, parameters.pop("package", None))
         try:
-            return self.homes[name](**{name: _restored(value) for name, value in given.items()})
+            return self.homes[name](**{name: _restored(value) for name, value in parameters.items()})
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             problem = f"the {self.tag} {shown(name)} cannot be made ({error})"
             entry = f"{self.place}[{shown(name)}]"
             raise FormatError(problem, f"check {entry}, which is {self.homes.home(name)!r}, or evaluate again") from error
 
     def refuse_unknown(self, name: Any, package: str | None) -> None:
-        """Raise a `FormatError` if there is none of a stored name, which was of a package."""
+        """Raise a `FormatError` if no value has a stored name, which was from this package."""
         if not self.homes.knows(name):
-            known = f"it is of the package {shown(package)}: " if package else ""
-            remedy = f'{known}add it before you read: {self.place}[{shown(name)}] = "its_module:ItsClass"'
+            package_note = f"it is from the package {shown(package)}: " if package else ""
+            remedy = f'{package_note}add it before you read: {self.place}[{shown(name)}] = "its_module:ItsClass"'
             raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
 
 
@@ -112,7 +112,7 @@ _SIMILARITIES = _Kinds("similarity", SIMILARITIES, "apframe.similarity.named.SIM
 
 
 def package_of(value: Any) -> dict[str, str]:
-    """The package of a value that is none of apframe's, as it is stored beside its name.
+    """Return the package of a value that is not apframe's, which is stored next to its name.
 
     >>> from fractions import Fraction
     >>> package_of(Fraction(1))
@@ -123,7 +123,7 @@ def package_of(value: Any) -> dict[str, str]:
 
 
 def _stored(value: Any) -> Any:
-    """A parameter as what JSON holds: metrics and definitions by name, what else has fields by these, others as they are."""
+    """Return a parameter as JSON values: metrics and definitions by name, other dataclasses by their fields."""
     if isinstance(value, (tuple, list)):
         return [_stored(each) for each in value]
     if not is_dataclass(value) or isinstance(value, type):
@@ -136,7 +136,7 @@ def _stored(value: Any) -> Any:
 
 
 def _restored(value: Any) -> Any:
-    """The parameter that `_stored` was taken of, with tuples in place of lists."""
+    """Restore a parameter from the result of `_stored`, with tuples instead of lists."""
     if isinstance(value, (tuple, list)):
         return tuple(_restored(each) for each in value)
     if isinstance(value, Mapping) and "metric" in value:
@@ -149,7 +149,7 @@ def _restored(value: Any) -> Any:
 
 
 def as_dict(protocol: Protocol) -> dict[str, Any]:
-    """All choices of a protocol as what JSON holds, without the variants: see `Protocol.as_dict`."""
+    """Return all choices of a protocol as JSON values, without the variants: see `Protocol.as_dict`."""
     own = {
         "similarity": as_choices(protocol.similarity) | package_of(protocol.similarity),
         "matcher": _MATCHERS.choices(protocol.matcher),
@@ -162,28 +162,28 @@ def as_dict(protocol: Protocol) -> dict[str, Any]:
 
 
 def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices of a protocol from what `as_dict` gave.
+    """Restore the choices of a protocol from the result of `as_dict`.
 
     Raises
     ------
     FormatError
-        a rule, a matcher or a metric is not known; the error says what to add
+        a rule, a matcher or a metric is unknown; the error says what to add
     """
-    made = {name: frozen(value) for name, value in choices.items()}
-    similarity = dict(made["similarity"])
+    restored = {name: frozen(value) for name, value in choices.items()}
+    similarity = dict(restored["similarity"])
     _SIMILARITIES.refuse_unknown(similarity["name"], similarity.pop("package", None))
-    return made | {
+    return restored | {
         "similarity": as_similarity(similarity),
-        "matcher": _MATCHERS.value(made["matcher"]),
-        "ranges": tuple(_RANGES.value(each) for each in made["ranges"]),
-        "rules": tuple(STORED_RULES.value(each) for each in made["rules"]),
-        "metrics": tuple(_METRICS.value(each) for each in made["metrics"]),
-        "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in made["headlines"]),
-        "tables": _published_tables(made["name"], made["iou_type"]),
+        "matcher": _MATCHERS.value(restored["matcher"]),
+        "ranges": tuple(_RANGES.value(each) for each in restored["ranges"]),
+        "rules": tuple(STORED_RULES.value(each) for each in restored["rules"]),
+        "metrics": tuple(_METRICS.value(each) for each in restored["metrics"]),
+        "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in restored["headlines"]),
+        "tables": _published_tables(restored["name"], restored["iou_type"]),
     }
 
 
 def _published_tables(name: str, iou_type: str) -> tuple[KitTable, ...]:
-    """The tables that the published protocol of this name prints for an IoU type; none if there is no such protocol."""
+    """Return the tables that the published protocol of this name prints for an IoU type; empty if there is none."""
     published = PUBLISHED.get(name)
     return () if published is None or iou_type not in published.iou_types else published.variant(iou_type).tables

@@ -21,9 +21,9 @@ def list_protocols(name: str | None = None) -> Listing:
 
     Returns
     -------
-    A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules.
-    The purpose says which options stand for another protocol, and the list leaves that out. Protocols of other packages are in
-    it; of one that cannot be imported, the purpose says why.
+    A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules. A
+    purpose mentions the options that turn the protocol into another one, which the list omits. Protocols of other packages are
+    included; if one cannot be imported, its purpose says why.
 
     Raises
     ------
@@ -35,8 +35,10 @@ def list_protocols(name: str | None = None) -> Listing:
     """
     add_plugins()
     twins = {twin for options in static_table.TWINS.values() for values in options.values() for twin in values.values()}
-    known = {each.lower(): each for each in PUBLISHED}
-    names = [each for each in PUBLISHED if each not in twins] if name is None else [by_name("protocol", name, known)]
+    names_by_lower_case = {each.lower(): each for each in PUBLISHED}
+    names = (
+        [each for each in PUBLISHED if each not in twins] if name is None else [by_name("protocol", name, names_by_lower_case)]
+    )
     return Listing(map(_described, names), schema=["name", "iou_types", "purpose", "citation"], orient="row")
 
 
@@ -55,7 +57,7 @@ def _described(name: str) -> tuple[str, str, str, str]:
 
 
 def _purpose(name: str) -> str:
-    """The purpose of a protocol from PURPOSES in its module; empty if there is none, as for a protocol that a user added."""
+    """Return the purpose of a protocol from PURPOSES in its module; empty if there is none, as for a user's protocol."""
     home = PUBLISHED.home(name)
     if isinstance(home, Plugin):
         return home.purpose

@@ -1,6 +1,6 @@
-"""All published protocols by name, and where an evaluation departs from one.
+"""All published protocols by name, and the differences between an evaluation's protocol and the published one.
 
-The module of a protocol says in PURPOSES what it is for, and in TWINS which options stand for another one.
+In the module of a protocol, PURPOSES has its purpose, and TWINS has the options that turn it into another protocol.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CORE = {
     "PROPOSALS": "apframe.protocols.proposals:PROPOSALS",
 }
 PUBLISHED: Registry[Protocol] = Registry(_CORE | {name: home for name, (home, _) in static_table.PROTOCOLS.items()})
-"""The published protocols by name, each imported when it is asked for."""
+"""The published protocols by name, each imported when it is first used."""
 
 
 def add_plugins() -> None:
-    """Enter the protocols of other packages into PUBLISHED; names that are there stay as they are."""
+    """Add the protocols of other packages to PUBLISHED; existing names are kept."""
     from apframe.plugins import LOCK, find_plugins
 
     with LOCK:
@@ -39,9 +39,9 @@ def add_plugins() -> None:
 
 
 def departures(protocol: Protocol) -> list[str]:
-    """The parameters in which a protocol is not the published one of its name and iou_type; none for a user's own.
+    """Return the parameters in which a protocol differs from the published one with its name and iou_type; none for your own.
 
-    Where nothing is published for that iou_type, it departs from what is published first.
+    If no variant is published for that iou_type, it is compared with the first one.
 
     >>> departures(PUBLISHED["COCO"].with_options(max_detections=[1, 10, 300]))
     ['max_detections']

@@ -1,4 +1,4 @@
-"""Parts of the data with numbers of their own: ranges of areas. Levels of difficulty are in `apframe.protocols.levels`."""
+"""Parts of the data with their own numbers: ranges of areas. Levels of difficulty are in `apframe.protocols.levels`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Range:
-    """A part of the annotations that is evaluated apart, as COCO does with areas: the others are ignored.
+    """A part of the annotations that is evaluated separately, as COCO does with areas: the others are ignored.
 
     Attributes
     ----------
     name
-        as tables show it in the column `area_range`
+        the name that tables show in the column `area_range`
     outside
-        how `print(protocol)` describes the annotations that the range ignores
+        the description in `print(protocol)` of annotations that the range ignores
     is_level
         whether it is a level of difficulty, see `apframe.protocols.levels`
     """
@@ -35,27 +35,27 @@ class Range:
         return ()
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
-        """Flags of the annotations that count; the others are ignored."""
+        """True for annotations that count; the others are ignored."""
         return pl.repeat(True, annotations.height, eager=True)
 
     def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
-        """Flags of the detections that are false positives where they match nothing; the others are ignored."""
+        """True for detections that are false positives if unmatched; the others are ignored."""
         return pl.repeat(True, detections.height, eager=True)
 
     def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that are left out before matching; None if the range leaves out none."""
+        """True for detections that are removed before matching; None if the range removes none."""
         del detections
         return None
 
     def void(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that use up what they match and count for nothing; None if the range has no such rule."""
+        """True for detections that use up what they match and count for nothing; None if the range has no such rule."""
         del detections
         return None
 
 
 @dataclass(frozen=True)
 class AreaRange(Range):
-    """Annotations of some areas in square pixels, both bounds inclusive. A negative area is in the ranges from 0.
+    """Annotations with areas in a range of square pixels, both bounds inclusive. Negative areas are in ranges from 0.
 
     >>> small = AreaRange("small", 0, 32**2)
     >>> small.counts(pl.DataFrame({"area": [1024.0, 1025.0, -1.0]})).to_list()
@@ -70,17 +70,17 @@ class AreaRange(Range):
 
     @property
     def words(self) -> str:
-        """The name and bounds, for `print(protocol)`."""
+        """Describe the name and bounds, for `print(protocol)`."""
         return f"{self.name} {self.low:g} to {self.high:g}"
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
-        """Flags of the annotations that count."""
+        """True for annotations that count."""
         area = annotations["area"].to_numpy()
         inside = area <= self.high
         return pl.Series(inside & (area >= self.low) if self.low else inside)
 
     def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
-        """Flags of the detections that are false positives where they match nothing; the others are ignored."""
+        """True for detections that are false positives if unmatched; the others are ignored."""
         return self.counts(detections)
 
 

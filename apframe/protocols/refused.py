@@ -1,4 +1,4 @@
-"""What some protocols cannot answer: those without precision, and those that match anew at each score cut-off."""
+"""Questions that some protocols cannot answer: those without precision, and those that match anew at each score cut-off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_scores(protocol: Protocol, what: str) -> None:
-    """An error where something is asked for that is made of scores or precision, which the protocol does not have.
+    """Raise an error if `what` requires scores or precision, which the protocol does not have.
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_scores(COCO, "curves")
@@ -36,7 +36,7 @@ def why_no_precision(protocol: Protocol) -> str:
 
 
 def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
-    """An error where something is asked for that needs similarities, and distances are compared.
+    """Raise an error if `what` requires similarities, but distances are compared.
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_distances(COCO, "label errors need")
@@ -46,7 +46,7 @@ def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
 
 
 def refuse_undrawn(protocol: Protocol) -> None:
-    """An error where a protocol compares what cannot be drawn in an image, such as intervals.
+    """Raise an error if a protocol compares shapes that cannot be drawn in an image, such as intervals.
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_undrawn(COCO)
@@ -59,9 +59,9 @@ def refuse_undrawn(protocol: Protocol) -> None:
 
 
 def counts_mistakes(protocol: Protocol) -> bool:
-    """Whether a detection can be mistaken for another category: with precision, or where scores do not matter.
+    """Return True if a detection can be mistaken for another category: with precision, or if scores do not matter.
 
-    It cannot if any overlap is a match, as in semantic segmentation, where pixels are mistaken and not segments.
+    It cannot if any overlap is a match, as in semantic segmentation, where pixels are mistaken instead of segments.
 
     >>> from apframe.protocols.coco import COCO
     >>> counts_mistakes(COCO)
@@ -71,13 +71,12 @@ def counts_mistakes(protocol: Protocol) -> bool:
 
 
 def metric_of_edits(protocol: Protocol) -> Metric:
-    """What is read of verdicts that have been edited: their average precision, which lists without positives do not have.
+    """Return the metric for edited verdicts: average precision, which is undefined for lists without positives.
 
     Raises
     ------
     ParameterError
-        the protocol has no average precision; or it ranks by score cut-offs, and verdicts at each of these are matches of
-        their own
+        the protocol has no average precision; or it ranks by score cut-offs, each of which has its own matches
 
     >>> from apframe.protocols.coco import COCO
     >>> metric_of_edits(COCO).columns

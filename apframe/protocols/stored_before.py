@@ -1,4 +1,4 @@
-"""Protocols as 0.5.0 stored them: flags, and fields that other values stand for today."""
+"""Protocols in the format of 0.5.0: flags, and fields that other values replace today."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FLAGS = (
 
 
 def brought_up(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices of a protocol as they are stored today, from those that 0.5.0 stored.
+    """Convert the choices of a protocol from the format of 0.5.0 to today's.
 
-    What becomes of malformed rows, which 0.5.0 did not store, is as in the published protocol of this name, or else in the one
-    that is most like it.
+    0.5.0 did not store the treatment of malformed rows. It is copied from the published protocol of this name, or else from the
+    most similar one.
 
     >>> brought_up({"name": "COCO", "crowds": "ignored"})["rules"][0]
     {'rule': 'MalformedIgnoredByArea'}
@@ -34,28 +34,28 @@ def brought_up(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _like(choices: Mapping[str, Any]) -> Protocol:
-    """The published protocol of this name, or else the one that is most like it."""
+    """Return the published protocol of this name, or else the most similar one."""
     if choices["name"] in PUBLISHED:
         return PUBLISHED[choices["name"]]
 
     def n_alike(published: Protocol) -> int:
-        known = {name: frozen(choice) for name, choice in published.as_dict().items()}
-        n_rules = sum(frozen(rule) in known["rules"] for rule in choices["rules"])
-        return n_rules + sum(frozen(choice) == known[name] for name, choice in choices.items())
+        published_choices = {name: frozen(choice) for name, choice in published.as_dict().items()}
+        n_rules = sum(frozen(rule) in published_choices["rules"] for rule in choices["rules"])
+        return n_rules + sum(frozen(choice) == published_choices[name] for name, choice in choices.items())
 
     of_all = [each.variant(iou_type) for each in PUBLISHED.values() for iou_type in each.iou_types]
     return max(Protocol("", ""), *of_all, key=n_alike)
 
 
 def rules_of_0_5(choices: Mapping[str, Any], malformed: Rule) -> list[Mapping[str, Any]]:
-    """The rules that the flags of a protocol stand for, as 0.5.0 stored it.
+    """Return the rules for the flags of a protocol that 0.5.0 stored.
 
     Parameters
     ----------
     choices
-        the protocol; they may lack flags that are not set
+        the protocol; flags that are not set may be absent
     malformed
-        what becomes of malformed rows, which 0.5.0 did not store
+        the rule for malformed rows, which 0.5.0 did not store
 
     >>> from apframe.protocols.rules.malformed import MalformedCounts
     >>> [rule["rule"] for rule in rules_of_0_5({"crowds": "ordinary", "judged_only": True}, MalformedCounts())][-3:]
@@ -81,12 +81,12 @@ def rules_of_0_5(choices: Mapping[str, Any], malformed: Rule) -> list[Mapping[st
 
 
 def from_0_5(choices: Mapping[str, Any], malformed: Rule) -> dict[str, Any]:
-    """A protocol as `as_dict` has it, from what 0.5.0 stored: flags, and fields that other values stand for today.
+    """Return a protocol in the format of `as_dict` from the format of 0.5.0: flags, and fields that other values replace.
 
     >>> from apframe.protocols.rules.malformed import MalformedCounts
-    >>> given = {"name": "mine", "definition": {"name": "step"}, "matching": "score", "ties": "input", "report": ["AP"]}
-    >>> made = from_0_5(given, MalformedCounts())
-    >>> made["matcher"], made["headlines"], made["metrics"][0]["definition"]
+    >>> stored = {"name": "mine", "definition": {"name": "step"}, "matching": "score", "ties": "input", "report": ["AP"]}
+    >>> choices = from_0_5(stored, MalformedCounts())
+    >>> choices["matcher"], choices["headlines"], choices["metrics"][0]["definition"]
     ({'matcher': 'score', 'ties': 'input'}, ['AP'], {'definition': 'step'})
     """
     own = dict(choices)
@@ -95,11 +95,11 @@ def from_0_5(choices: Mapping[str, Any], malformed: Rule) -> dict[str, Any]:
     definition["definition"] = definition.pop("name")
     metric = {"metric": "average_precision", "definition": definition, "addend": SPACING, "counts_absent": False}
     ranges = own.pop("area_ranges", [["all", 0.0, 1e10]])
-    made = {
+    new = {
         "rules": rules_of_0_5(own, malformed),
         "matcher": matcher | ({"counts_groups": True} if crowds == "counted" else {}),
         "metrics": [metric],
         "ranges": [{"range": "area", "name": name, "low": low, "high": high} for name, low, high in ranges],
         "headlines": [*own.pop("report", ()), *own.pop("parts", ())],
     }
-    return {name: value for name, value in own.items() if name not in _FLAGS} | made
+    return {name: value for name, value in own.items() if name not in _FLAGS} | new

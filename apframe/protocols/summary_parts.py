@@ -1,4 +1,4 @@
-"""The parts of the images and categories that a protocol's summary has numbers of, as named slices."""
+"""The parts of the images and categories with numbers in a protocol's summary, as named slices."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from apframe.wording import listed
 
 
 def conditions_of_parts(protocol: Protocol, tables: Tables) -> dict[Part, pl.Expr]:
-    """The conditions of those parts that hold any row, as `Evaluation.by` takes them.
+    """Return the conditions of the parts that contain any row, in the form that `Evaluation.by` accepts.
 
-    A warning names the columns that are not there, another the values of a column that no part is about, where one of its parts
-    holds no row. Parts of pooled categories are left out: these are one.
+    A warning names missing columns. Another warning names values that belong to no part, if one of the column's parts contains
+    no row. Parts of pooled categories are omitted, because these are a single category.
 
     Raises
     ------
@@ -44,14 +44,14 @@ def conditions_of_parts(protocol: Protocol, tables: Tables) -> dict[Part, pl.Exp
 
 def _warn_of_other_values(protocol: Protocol, parts: list[Part], tables: Tables) -> None:
     for table, column in dict.fromkeys((part.table, part.column) for part in parts if part.equals is not None):
-        held = column_of(tables[table], column)
+        column_values = column_of(tables[table], column)
         of_column = [part for part in parts if (part.table, part.column) == (table, column)]
-        empty = [_metric(protocol, part) for part in of_column if not _holds_any(part, held, protocol)]
-        values = held.drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
-        known = list(dict.fromkeys(value for part in of_column for value in part.values))
-        others = [value for value in values if value not in known]
+        empty = [_metric(protocol, part) for part in of_column if not _holds_any(part, column_values, protocol)]
+        values = column_values.drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
+        part_values = list(dict.fromkeys(value for part in of_column for value in part.values))
+        others = [value for value in values if value not in part_values]
         if empty and others:
-            message = f"{protocol.name}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
+            message = f"{protocol.name}: {table}.{column} is {', '.join(map(repr, part_values))}; there is {listed(others)}, "
             warn(f"{message}so {_are_null(empty)}", UnknownValueWarning)
 
 
@@ -69,7 +69,7 @@ def _holds_any(part: Part, values: pl.Series, protocol: Protocol) -> bool:
 
 
 def _metric(protocol: Protocol, part: Part) -> str:
-    """The first headline number of a part."""
+    """Return the first headline number of a part."""
     kind = next((line.removesuffix("{part}") for line in protocol.lines if line.endswith("{part}")), "AP")
     return f"{kind}{part.name}"
 

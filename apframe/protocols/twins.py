@@ -1,4 +1,4 @@
-"""Protocols that an option of another one stands for, such as the version of its program."""
+"""Protocols that an option of another protocol selects, such as the version of its program."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def twin(protocol: Protocol, option: str, value: str) -> Protocol:
-    """The published twin that an option of a protocol stands for, with what else was changed in the protocol.
+    """Return the published twin that an option of a protocol selects, with the protocol's other changes.
 
     Raises
     ------
     ParameterError
-        the protocol has no such option; the value is none of its values; what the option changes has been changed
+        the protocol has no such option or value, or choices that the option changes were changed before
 
     >>> twin(PUBLISHED["COCO"], "mean", "plain")
     Traceback (most recent call last):
@@ -31,12 +31,12 @@ def twin(protocol: Protocol, option: str, value: str) -> Protocol:
 
 
 def at_version(self: Protocol, version: str) -> Protocol:
-    """The protocol as its program had it in a version, such as "8.4.35".
+    """Return the protocol as its program implemented it in a version, such as "8.4.35".
 
     Raises
     ------
     ParameterError
-        the protocol does not depend on a version, or this is none
+        the protocol does not depend on a version, or this is not a version
     """
     latest, twins = _twins(self, "version")
     if not (isinstance(version, str) and re.fullmatch(r"\d+(\.\d+)*", version)):
@@ -46,7 +46,7 @@ def at_version(self: Protocol, version: str) -> Protocol:
 
 
 def _twins(protocol: Protocol, option: str) -> tuple[str, dict[str, str]]:
-    """The protocol without the option, of this one or of the one that it is a twin of, and the twins by value."""
+    """Return the protocol without the option, from this one or its twin, and the twins by value."""
     for name, options in static_table.TWINS.items():
         if option in options and protocol.name in (name, *options[option].values()):
             return name, options[option]
@@ -54,7 +54,7 @@ def _twins(protocol: Protocol, option: str) -> tuple[str, dict[str, str]]:
 
 
 def _turned_into(name: str, protocol: Protocol, option: str) -> Protocol:
-    """A protocol with the choices of a published one of its family, in which these differ from each other."""
+    """Apply to a protocol the choices of a published one of its family that differ within the family."""
     base, twins = _twins(protocol, option)
     family = {each: PUBLISHED[each].variant(protocol.iou_type).choices() for each in (base, *twins.values())}
     changes = {each: choice for each, choice in family[name].items() if any(own[each] != choice for own in family.values())}
@@ -66,5 +66,5 @@ def _turned_into(name: str, protocol: Protocol, option: str) -> Protocol:
 
 
 def _numbers(version: str) -> list[int]:
-    """The numbers of a version, without zeros at the end."""
+    """Return the numbers of a version, without trailing zeros."""
     return [*map(int, re.sub(r"(\.0+)+$", "", version).split("."))]

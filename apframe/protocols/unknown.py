@@ -1,4 +1,4 @@
-"""The error for something that is given as a protocol but is not one."""
+"""The error for arguments that are not protocols."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apframe.wording import spelled
 
 
 def refuse_unknown_protocol(value: Any) -> NoReturn:
-    """The error for a value that is no protocol: a name of none, a similarity, or the results of a second model.
+    """Raise the error for a value that is not a protocol: an unknown name, a similarity, or the results of a second model.
 
     >>> refuse_unknown_protocol("b.json")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""PASCAL VOC's detection challenge: up to 2009 by eleven points, from 2010 by the area under the envelope."""
+"""PASCAL VOC's detection challenge: up to 2009 with eleven points, from 2010 with the area under the envelope."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ VOC2007 = Protocol(
     ),
     tables=(of_classes(*named("AP")),),
 )
-"""Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""
+"""Boxes with inclusive pixels, best overlap above .5, eleven recall levels; difficult objects (`ignore`) are ignored."""
 
 VOC2012 = replace(
     VOC2007,
@@ -45,4 +45,4 @@ VOC2012 = replace(
     "VOC2012 development kit",
     metrics=(AveragePrecision(Interpolated()),),
 )
-"""As `VOC2007`, with the area under the envelope of precision, as from 2010 on."""
+"""As `VOC2007`, but with the area under the envelope of precision, as from 2010 on."""

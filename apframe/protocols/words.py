@@ -1,4 +1,4 @@
-"""A protocol in plain words."""
+"""Protocols in plain words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ORDINARY = "crowds are annotations like any other"
 
 
 def describe(protocol: Protocol) -> str:
-    """The rules of a protocol, a line for each, with the citation.
+    """Describe the rules of a protocol, one line each, with the citation.
 
     >>> from apframe.protocols.voc import VOC2007
     >>> print("\\n".join(describe(VOC2007).splitlines()[4:6]))
@@ -34,7 +34,7 @@ def describe(protocol: Protocol) -> str:
 
 
 def in_short(protocol: Protocol) -> str:
-    """The rules in which most protocols differ, in a line.
+    """Describe the rules in which most protocols differ, in one line.
 
     >>> from apframe.protocols.voc import VOC2007
     >>> in_short(VOC2007)[:67]
@@ -52,7 +52,7 @@ def in_short(protocol: Protocol) -> str:
 
 
 def as_html(protocol: Protocol) -> str:
-    """The lines of `describe` as HTML: the name and the citation, then a table of the rules.
+    """Return the lines of `describe` as HTML: the name and the citation, then a table of the rules.
 
     >>> from apframe.protocols.voc import VOC2007
     >>> as_html(VOC2007)[:63]
@@ -63,17 +63,17 @@ def as_html(protocol: Protocol) -> str:
 
 
 def _rules(protocol: Protocol) -> list[tuple[str, str]]:
-    """What each rule is called, and the rule in words."""
+    """Return the name of each rule, and the rule in words."""
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
     areas = [each.words for each in protocol.ranges if isinstance(each, AreaRange)]
     summary = headlines(protocol, with_parts=True)
     by_definition = any(line.kind.is_by_definition for line in summary)
-    said: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for metric in protocol.metrics:
-        said.setdefault(metric.line, []).append(metric.describe())
+        texts.setdefault(metric.line, []).append(metric.describe())
     if protocol.errors is not None:
-        made = (f"{line.metric} is {own.formula}" for line in summary if (own := line.kind.composition) and own.formula)
-        said["errors"] = [protocol.errors.describe(), *made]
+        formulas = (f"{line.metric} is {own.formula}" for line in summary if (own := line.kind.composition) and own.formula)
+        texts["errors"] = [protocol.errors.describe(), *formulas]
     changed = departures(protocol)
     null = [line.metric for line in summary if not line.is_evaluated(protocol)]
     lines = [
@@ -81,10 +81,10 @@ def _rules(protocol: Protocol) -> list[tuple[str, str]]:
         ("needs", _needs(protocol)),
         ("matching", protocol.matcher.description if protocol.has_scores else _WITHOUT_SCORES),
         ("thresholds", _thresholds(protocol)),
-        ("precision", "; ".join(said.get("precision", ())) if by_definition else ""),
+        ("precision", "; ".join(texts.get("precision", ())) if by_definition else ""),
         ("detections", _limits(protocol)),
         ("crowds", _said(protocol, "crowds") or _ORDINARY),
-        ("numbers", "; ".join(said.get("numbers", ()))),
+        ("numbers", "; ".join(texts.get("numbers", ()))),
         ("ties", TIES[protocol.matcher.ties] if protocol.has_scores else ""),
         ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
@@ -93,7 +93,7 @@ def _rules(protocol: Protocol) -> list[tuple[str, str]]:
         ("levels", "; ".join(each.words for each in protocol.levels)),
         ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
         ("also", _said(protocol, "also")),
-        *((line, "; ".join(said.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
+        *((line, "; ".join(texts.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
         ("malformed", protocol.malformed.says["malformed"]),
         ("parts", "; ".join(part.words for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
@@ -102,16 +102,16 @@ def _rules(protocol: Protocol) -> list[tuple[str, str]]:
     return [line for line in lines if line[1]]
 
 
-_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}  # columns that may stand in for others
+_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}  # columns that may replace others
 
 
 def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
-    """What the rules say in a line of the text."""
+    """Return the rules' texts for a line of the description."""
     return separator.join(words for rule in protocol.rules if (words := rule.says.get(line)))
 
 
 def _needs(protocol: Protocol) -> str:
-    """The compared shape and the columns that ranges require, then the columns that rules read if they are there."""
+    """Describe the compared shape and the columns that ranges require, then the columns that rules read if present."""
     similarity = protocol.similarity
     of_ranges = dict.fromkeys(name for each in protocol.ranges for name in each.reads)
     columns = [name for name in of_ranges if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
@@ -122,9 +122,9 @@ def _needs(protocol: Protocol) -> str:
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
         values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
         read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
-    given = f"; if given: {', '.join(dict.fromkeys(read))}" if read else ""
-    given += f"; for errors, of both: {', '.join(protocol.errors.needs)}" if protocol.errors else ""
-    return f"annotations and detections: {', '.join(required)}{given}"
+    optional = f"; if given: {', '.join(dict.fromkeys(read))}" if read else ""
+    optional += f"; for errors, of both: {', '.join(protocol.errors.needs)}" if protocol.errors else ""
+    return f"annotations and detections: {', '.join(required)}{optional}"
 
 
 def _few(values: Sequence[float]) -> str:

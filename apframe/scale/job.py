@@ -70,7 +70,7 @@ class Job:
             with collecting() as caught:
                 files = shard.mark_of_files()
                 inputs, faults, schemas = shard.inputs(self.choice)
-                notes = [*inputs.said, *left_out(faults)]
+                notes = [*inputs.remarks, *left_out(faults)]
             verdicts = InMemory.of(inputs).verdicts()
         is_numbered, last_number = self.is_numbered(inputs.detections), -1
         if is_numbered:  # equal scores are ordered by their place in the whole input

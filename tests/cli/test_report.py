@@ -235,7 +235,7 @@ def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> No
 def test_tasks_that_would_lose_labels_are_refused_early(tmp_path: Path) -> None:
     options = ["--relabel", str(tmp_path / "new"), "--out", str(tmp_path / "page.html")]
     done = apframe("report", *FILES[:2], "--where", "name = 'car'", *options)
-    assert done.returncode == 2 and "a subset has only some categories; write tasks of boxes" in done.stderr
+    assert done.returncode == 2 and "a subset has only some categories; write tasks for boxes" in done.stderr
     assert done.stderr.endswith("or leave --relabel out\n")
     thumos = [str(STREET.parent / "video" / "thumos14" / name) for name in ("annotation", "model_a.txt")]
     done = apframe("report", thumos[0], "absent.txt", "--protocol", "thumos14", *options)

@@ -30,7 +30,7 @@ def test_resamples_without_a_value_do_not_count() -> None:
 
 
 def test_fewer_than_five_units_with_positives_have_no_interval() -> None:
-    made = compare(np.array([0.1, 0.1]), np.full((2, 9), 0.1), n_with=np.array([4, 5]))
+    made = compare(np.array([0.1, 0.1]), np.full((2, 9), 0.1), n_units_with_positives=np.array([4, 5]))
     assert np.isnan(made["low"]).tolist() == np.isnan(made["p"]).tolist() == [True, False]
 
 

@@ -343,7 +343,7 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
     with pytest.raises(FormatError) as caught:
         apf.read_evaluation(tmp_path / "set")
     assert str(caught.value) == (
-        f"{tmp_path / 'set'}: the metric 'f_score' is not known here; it is of the package 'tests': add it before you read: "
+        f"{tmp_path / 'set'}: the metric 'f_score' is not known here; it is from the package 'tests': add it before you read: "
         "apframe.metrics.metric.KINDS['f_score'] = \"its_module:ItsClass\""
     )
     wrong = {"nowhere:FScore": "No module named 'nowhere'", "FScore": "No module named 'FScore'"}
@@ -435,7 +435,7 @@ def test_what_matches_at_cut_offs_says_so() -> None:
     evaluation = evaluate(RANKED)
     with pytest.raises(ParameterError, match=r"^protocol: RANKED matches again at every score cut-off, so an error has no"):
         evaluation.error_impact()
-    with pytest.raises(ParameterError, match=r"^arrays: stairs has no recall levels, which the reference's arrays are over$"):
+    with pytest.raises(ParameterError, match=r"^arrays: stairs has no recall levels, which the reference's arrays require$"):
         evaluation.arrays()
     assert len(evaluation.curves()) > 0
 

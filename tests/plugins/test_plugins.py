@@ -108,7 +108,7 @@ def test_stored_evaluations_are_read_where_it_is_installed(files: tuple[Path, Pa
     path = {"PYTHONPATH": f"{TOY}:{TOY.parents[1]}"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=path)
     assert json.loads(done.stdout) == values
-    with pytest.raises(FormatError, match=r"is of the package 'toy_benchmark': add it before you read"):
+    with pytest.raises(FormatError, match=r"is from the package 'toy_benchmark': add it before you read"):
         apf.read_evaluation(tmp_path / "set")
 
 

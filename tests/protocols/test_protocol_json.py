@@ -57,7 +57,7 @@ UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
     "rule": ({"rules": [{"rule": "Unheard"}]}, r"^the rule 'Unheard' is not known here; add it before you read: .*RULES"),
     "of a package": (
         {"rules": [{"rule": "Unheard", "package": "seas"}]},
-        r"^the rule 'Unheard' is not known here; it is of the package 'seas': add it before you read: ",
+        r"^the rule 'Unheard' is not known here; it is from the package 'seas': add it before you read: ",
     ),
     "matcher": ({"matcher": {"matcher": "by_luck"}}, r"^the matcher 'by_luck' is not known here; .*MATCHERS\['by_luck'\]"),
     "metric": ({"metrics": [{"metric": "luck"}]}, r"^the metric 'luck' is not known here; .*KINDS\['luck'\]"),

@@ -1,4 +1,4 @@
-"""Object by object: which ones another model lost and won, and which false positives it adds and removes."""
+"""Changes object by object: objects that another model lost and won, and false positives that it adds and removes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
 CHANGES = pl.Enum(["lost", "won", "fp_added", "fp_removed", "found", "missed", "fp_kept"])
-_OF_ONE = ["detection_id", "score", "similarity"]  # columns that there are of each evaluation
-_SAME = 0.5  # IoU of the boxes of false positives that are the same, where the protocol compares distances
+_OF_ONE = ["detection_id", "score", "similarity"]  # columns of each evaluation
+_SAME = 0.5  # boxes of false positives with at least this IoU are the same, if the protocol compares distances
 
 
 def changes(
@@ -34,8 +34,8 @@ def changes(
 ) -> pl.DataFrame:
     """List the objects that another evaluation lost and won, and the false positives that it adds and removes.
 
-    An object is an annotation that counts. It is found if it has a true positive. In the columns, `a` is this evaluation and
-    `b` the other one. The counts of b less those of a are won - lost true positives, fp_added - fp_removed false positives,
+    An object is an annotation that counts. It is detected if it has a true positive. In the columns, `a` is this evaluation and
+    `b` the other one. The counts of b minus those of a are won - lost true positives, fp_added - fp_removed false positives,
     and lost - won misses.
 
     A false positive of a and one of b are the same if they are on the same image, in the same category, and the IoU of their
@@ -47,26 +47,26 @@ def changes(
     other
         an evaluation of the same ground truth by the same rules
     iou_threshold
-        one of the protocol's; the lowest by default
+        one of the protocol's thresholds; the lowest by default
     area_range
-        the name of one of the protocol's; "all" by default
+        the name of one of the protocol's area ranges; "all" by default
     min_score
-        use only detections of at least this score, in both
+        use only detections with at least this score, in both evaluations
     level
         "object": a row for each object and false positive. "category": the counts of each category. "summary": one row of
         counts
     on_images
-        "same": both have the same images. "common": compare on the images that both have
+        "same": both must have the same images. "common": compare on the images that both have
 
     Returns
     -------
     With level="object": change, image_id, file_name, category_id, name, annotation_id (null for false positives),
     detection_id_a, score_a, similarity_a (to the annotation), detection_id_b, score_b, similarity_b. `change` is
 
-    - `lost` (only a found the object), `won` (only b), `found` (both), `missed` (neither)
+    - `lost` (only a detected the object), `won` (only b), `found` (both), `missed` (neither)
     - `fp_added` (only b has the false positive), `fp_removed` (only a), `fp_kept` (both)
 
-    The columns of a model are null where it has no true or false positive. Rows are sorted by change in the order lost, won,
+    The columns of a model are null if it has no true or false positive. Rows are sorted by change in the order lost, won,
     fp_added, fp_removed, found, missed, fp_kept, then by the higher of the two scores, highest first, then by ids.
 
     With the other levels there is a column for each change with its count; "category" has category_id and name in front, and
@@ -83,10 +83,10 @@ def changes(
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},
     ...     {"id": 2, "image_id": 1, "category_id": 1, "bbox": [50, 0, 9, 9]}]}
-    >>> def found(*lefts):
+    >>> def ev(*lefts):
     ...     return evaluate(truth, [
     ...         {"image_id": 1, "category_id": 1, "bbox": [left, 0, 9, 9], "score": 0.5} for left in lefts])
-    >>> found(0, 90).changes(found(50, 91)).select("change", "annotation_id", "detection_id_a", "detection_id_b").rows()
+    >>> ev(0, 90).changes(ev(50, 91)).select("change", "annotation_id", "detection_id_a", "detection_id_b").rows()
     [('lost', 1, 1, None), ('won', 2, None, 1), ('fp_kept', None, 2, 2)]
     """
     one_of("level", level, ("object", "category", "summary"))
@@ -98,45 +98,50 @@ def changes(
 
 
 def change_rows(self: Evaluation, sides: Sequence[ObjectOutcomes], threshold: int) -> pl.DataFrame:
-    """The rows of `changes` from the outcomes of two evaluations that agree, in no order and without names.
+    """Return the rows of `changes` from the outcomes of two comparable evaluations, unordered and without names.
 
-    The threshold is that of the outcomes, by number.
+    `threshold` is the number of the outcomes' threshold.
     """
     objects = sides[0].objects
     for name, side in zip("ab", sides, strict=True):
-        of_one = side.found.rename({column: f"{column}_{name}" for column in _OF_ONE})
+        of_one = side.true_positives.rename({column: f"{column}_{name}" for column in _OF_ONE})
         objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
     is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
     outline = self._pipeline.outline
-    least = outline.thresholds[threshold]
-    wrong = _false_positives(sides[0].wrong, sides[1].wrong, least if least > 0 else _SAME, pooled=outline.is_pooled)
-    is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
-    rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
+    min_similarity = outline.thresholds[threshold]
+    false_positives = _false_positives(
+        sides[0].false_positives,
+        sides[1].false_positives,
+        min_similarity if min_similarity > 0 else _SAME,
+        pooled=outline.is_pooled,
+    )
+    is_reported = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
+    rows.append(false_positives.with_columns(change=_change(is_reported, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
     return pl.concat(rows, how="diagonal")
 
 
 class ObjectOutcomes(NamedTuple):
-    """The objects and the detections of one evaluation, apart by their outcome.
+    """The objects and the detections of one evaluation, separated by outcome.
 
     Attributes
     ----------
     objects
-        annotation_id, image_id and category_id of the annotations that count, found or missed
-    found
+        annotation_id, image_id and category_id of the annotations that count, detected or missed
+    true_positives
         annotation_id, detection_id, score and similarity of the true positives
-    wrong
+    false_positives
         detection_id, image_id, category_id, the box and score of the false positives
     """
 
     objects: pl.DataFrame
-    found: pl.DataFrame
-    wrong: pl.DataFrame
+    true_positives: pl.DataFrame
+    false_positives: pl.DataFrame
 
 
 def outcomes_of(self: Evaluation, threshold: int, area: int, min_score: float | None = None) -> ObjectOutcomes:
-    """The outcomes that `matches` has at a threshold, area range and lowest score."""
-    from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at  # brings in NumPy
+    """Return the outcomes of `matches` at a threshold, area range and lowest score."""
+    from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at  # imports NumPy
 
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
     verdicts = verdicts_at(verdicts, threshold, area)
@@ -145,7 +150,7 @@ def outcomes_of(self: Evaluation, threshold: int, area: int, min_score: float | 
     is_object = became.is_missed | became.is_found
     objects = self._inputs.annotations.select("annotation_id", "image_id", "category_id")
     true = hits.filter(hits["true"] > 0)
-    wrong = detections.select("row", "score").filter(pl.Series(became.is_false))
+    false_positives = detections.select("row", "score").filter(pl.Series(became.is_false))
     return ObjectOutcomes(
         objects[annotations["row"].filter(pl.Series(is_object)).sort()],
         pl.DataFrame(
@@ -156,20 +161,22 @@ def outcomes_of(self: Evaluation, threshold: int, area: int, min_score: float | 
                 true["similarity"],
             ]
         ),
-        self.detections.select("detection_id", "image_id", "category_id", *BOX)[wrong["row"]].with_columns(wrong["score"]),
+        self.detections.select("detection_id", "image_id", "category_id", *BOX)[false_positives["row"]].with_columns(
+            false_positives["score"]
+        ),
     )
 
 
 def _change(present: list[pl.Expr], words: tuple[str, str, str, str]) -> pl.Expr:
-    """A word for: in both, only in a, only in b, in neither."""
+    """Return one word each for: in both, only in a, only in b, in neither."""
     a, b = present
     both, only_a, only_b, neither = (pl.lit(word, CHANGES) for word in words)
     return pl.when(a & b).then(both).when(a).then(only_a).when(b).then(only_b).otherwise(neither)
 
 
-def _false_positives(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl.DataFrame:
-    """The false positives of both: image_id, category_id, and detection_id and score of each; a row for each pair."""
-    pairs = _same(a, b, least, pooled=pooled)
+def _false_positives(a: pl.DataFrame, b: pl.DataFrame, min_similarity: float, *, pooled: bool) -> pl.DataFrame:
+    """Join the false positives of both: image_id, category_id, and detection_id and score of each; a row for each pair."""
+    pairs = _same(a, b, min_similarity, pooled=pooled)
     keys = ["image_id", "category_id"]
     of_a, of_b = (
         side.select(*keys, pl.col("detection_id", "score").name.suffix(f"_{name}")) for side, name in ((a, "a"), (b, "b"))
@@ -179,8 +186,8 @@ def _false_positives(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: 
     return pl.concat([of_a.hstack(of_b.drop(keys)[partner]), of_b.filter(is_alone)], how="diagonal")
 
 
-def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl.DataFrame:
-    """Row numbers of what is the same: `detection` of a and `annotation` of b, one to one, the most similar pair first."""
+def _same(a: pl.DataFrame, b: pl.DataFrame, min_similarity: float, *, pooled: bool) -> pl.DataFrame:
+    """Pair equal false positives, most similar first: `detection` of a and `annotation` of b are row numbers, one to one."""
     import numpy as np
 
     from apframe.matching.by_similarity import match_by_similarity
@@ -188,14 +195,14 @@ def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl
 
     keys = ["image_id"] if pooled else ["image_id", "category_id"]
     left, right = (side.lazy().select(*keys, *BOX).with_row_index("row") for side in (a, b))
-    equal = pl.all_horizontal(pl.col(name) == pl.col(f"{name}_right") for name in BOX)  # also of boxes without area
+    equal = pl.all_horizontal(pl.col(name) == pl.col(f"{name}_right") for name in BOX)  # even without area
     pairs = (
         left.join(right.with_columns(is_crowd=pl.lit(False)), on=keys)
         .select(detection="row", annotation="row_right", similarity=pl.when(equal).then(1.0).otherwise(box_iou()))
-        .filter(pl.col("similarity") >= least)
+        .filter(pl.col("similarity") >= min_similarity)
         .collect(engine="streaming")
     )
-    ranked = {}  # the rows of each side that are in pairs: of equally similar ones those with the highest scores come first
+    ranked = {}  # the rows of each side that are in pairs; the highest scores come first among equally similar ones
     for name, side in (("detection", a), ("annotation", b)):
         rows = pairs.select(row=pl.col(name).unique())
         rows = rows.hstack(side.select("score", "detection_id")[rows["row"]])
@@ -204,12 +211,12 @@ def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl
         rank[ranked[name].to_numpy()] = np.arange(len(ranked[name]))
         pairs = pairs.with_columns(pl.Series(name, rank[pairs[name].to_numpy()]))
     nothing = np.zeros(len(ranked["annotation"]), dtype=bool)
-    matched = match_by_similarity(pairs, nothing, nothing[None], np.array([least]), strict=False)
+    matched = match_by_similarity(pairs, nothing, nothing[None], np.array([min_similarity]), strict=False)
     return matched.select(rows.gather(matched[name]).alias(name) for name, rows in ranked.items())
 
 
 def _listed(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
-    """The rows with names of files and categories, sorted."""
+    """Return the sorted rows with names of files and categories."""
     files = self.dataset.images.select("image_id", "file_name")
     names = self.dataset.categories.select("category_id", "name")
     best = pl.max_horizontal("score_a", "score_b")
@@ -226,7 +233,7 @@ def _listed(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted(self: Evaluation, table: pl.DataFrame, level: str) -> pl.DataFrame:
-    """How many rows there are of each change, of each category or altogether."""
+    """Count the rows of each change, for each category or in total."""
     counts = [(pl.col("change") == word).sum().cast(pl.Int64).alias(word) for word in CHANGES.categories]
     if level == "summary":
         return table.select(counts)

@@ -1,4 +1,4 @@
-"""Whether evaluations can be compared: the same rules, categories, images and ground truth."""
+"""Requirements for comparing evaluations: the same rules, categories, images and ground truth."""
 
 from __future__ import annotations
 
@@ -25,47 +25,48 @@ _LABELS = (
     "supercategory",
     "image_width",
     "image_height",
-)  # no number depends on them, and not every source has them
-_LONGEST, _BEFORE = 60, 20  # characters of a value in a message, and those of them before the first difference
+)  # no number depends on these columns, and not every source has them
+_LONGEST, _BEFORE = 60, 20  # the length of a value in a message, and the part of it before the first difference
 
 
 def agree(
     evaluations: Sequence[Evaluation], names: Sequence[str], on_images: str = "same", *, has_option: bool = True
 ) -> list[Evaluation]:
-    """Return the evaluations as they can be compared: same protocol, categories, images and ground truth.
+    """Return comparable evaluations: with the same protocol, categories, images and ground truth.
 
     Ground truth is compared by its ids, boxes, shapes, areas and flags, whatever the order of its rows. Attributes, file names
-    and image sizes may differ, and columns that one side alone has, such as masks where boxes are compared. Each evaluation is
+    and image sizes may differ, as may columns that only one side has, such as masks if boxes are compared. Each evaluation is
     compared with the first.
 
     Parameters
     ----------
     evaluations, names
-        the evaluations, and what messages call them
+        the evaluations, and their names in messages
     on_images
-        "same": the images must be the same. "common": evaluations with other images are cut to those that all have
+        "same": the images must be the same. "common": evaluations are cut to the images that all of them have
     has_option
-        whether the caller has the option `on_images`, so that messages may name it
+        whether the caller has the option `on_images`, which messages then suggest
 
     Raises
     ------
     NotComparableError
         they differ in the protocol, the categories, the images or the ground truth, or have no image in common. The message
-        says in what, with the first ids and how many there are
+        describes the difference, with the first ids and their number
     ParameterError
-        `on_images` is something else
+        `on_images` has another value
 
     Warns
     -----
     ImagesLeftOutWarning
-        images were left out, with on_images="common"; it says how many images remain, and what each evaluation lost
+        images were left out, with on_images="common"; the warning says how many images remain, and how many each evaluation
+        lost
 
     >>> from apframe.evaluation.evaluate import evaluate
-    >>> def made(*image_ids):
+    >>> def ev(*image_ids):
     ...     truth = {"images": [{"id": each} for each in image_ids], "categories": [{"id": 1, "name": "cat"}],
     ...              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
     ...     return evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
-    >>> agree([made(1, 2), made(1)], ["a", "b"])
+    >>> agree([ev(1, 2), ev(1)], ["a", "b"])
     Traceback (most recent call last):
     apframe.exceptions.NotComparableError: a and b differ in images: 1 only in a (2); use on_images="common" for the 1 in both
     """
@@ -84,9 +85,9 @@ def agree(
 
 
 def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, str]) -> None:
-    """An error where the protocols or the evaluated categories are not the same.
+    """Raise an error if the protocols or the evaluated categories differ.
 
-    Citations are no rules: they change with the version that an evaluation was stored by, as do the subsets of a protocol.
+    Citations are not compared: they change with the version that stored an evaluation, as do the subsets of a protocol.
     """
     pair = " and ".join(names)
     values = {
@@ -100,7 +101,7 @@ def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, 
         remedy = "evaluate both by the same rules"
         ranges = [each.protocol.range_names for each in (first, other)]
         alone = [[name for name in one if name not in two] for one, two in (ranges, ranges[::-1])]
-        if "name" in changed:  # of two published ones the names say it all
+        if "name" in changed:  # the names of two published protocols are enough
             what = f"name {' and '.join(changed['name'])}"
         elif bool(alone[0]) != bool(alone[1]):
             fuller = int(bool(alone[1]))
@@ -120,14 +121,14 @@ def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, 
 
 
 def _called(self: Evaluation, category_ids: pl.Series) -> list[Any]:
-    """Categories as people know them: by name, or else by id."""
-    known = self.dataset.core("categories")
-    categories = known.filter(is_known(known["category_id"], category_ids)).sort("category_id")
+    """Return the categories' names, or otherwise their ids."""
+    categories_of_truth = self.dataset.core("categories")
+    categories = categories_of_truth.filter(is_known(categories_of_truth["category_id"], category_ids)).sort("category_id")
     return [key if name is None else name for key, name in categories.select("category_id", "name").rows()]
 
 
 def _briefly(mine: Any, theirs: Any) -> list[str]:
-    """Different values for a message; of long ones the part where they begin to differ.
+    """Shorten different values for a message: long ones to the part where they begin to differ.
 
     >>> _briefly((1, 2), (1, 3)), _briefly((*range(20), 7), (*range(20), 8))
     (['(1, 2)', '(1, 3)'], ['...15, 16, 17, 18, 19, 7)', '...15, 16, 17, 18, 19, 8)'])
@@ -168,7 +169,7 @@ def _refuse_other_images(first: Evaluation, other: Evaluation, names: tuple[str,
 
 
 def _on_common_images(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Evaluation]:
-    """The evaluations on the images that all of them have; a warning says how many these are, where others were left out."""
+    """Return the evaluations on the images that all of them have, and warn how many these are if others were left out."""
     ids = [_image_ids(each) for each in evaluations]
     common = ids[0]
     for each, name in zip(ids[1:], names[1:], strict=True):
@@ -186,7 +187,7 @@ def _on_common_images(evaluations: Sequence[Evaluation], names: Sequence[str]) -
 
 
 def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None:
-    """An error where images, categories or annotations are not the same; it names the first column with other values."""
+    """Raise an error if images, categories or annotations differ; it names the first column with different values."""
     marks = {_truth_mark(each) for each in (first, other)}
     for table, keys in _KEYS.items():
         if table == "annotations" and len(marks) == 1 and None not in marks:
@@ -209,10 +210,10 @@ def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None
 def _clipped_alike(
     first: Evaluation, other: Evaluation, mine: pl.DataFrame, theirs: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Sorted annotations with the boxes of the second evaluation where only one of them knows the size of the image.
+    """Copy boxes of the second evaluation to the first one's annotations if only one of them knows the image size.
 
-    A rule that reads sizes cuts boxes off at the edges of images. Sizes may come with the detections. Where there are none,
-    nothing is compared with the boxes, clipped or not.
+    A rule that reads sizes clips boxes at the edges of images. Sizes may come with the detections. Without detections, nothing
+    is compared with the boxes, clipped or not.
     """
     unsized = [
         images.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
@@ -226,7 +227,7 @@ def _clipped_alike(
 
 
 def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list[str]) -> str:
-    """In what two tables of the same kind, sorted by their keys, differ; empty if in nothing that matters."""
+    """Describe the difference of two tables of the same kind, sorted by their keys; empty if nothing relevant differs."""
     key = keys[0]
     if not mine.select(keys).equals(theirs.select(keys)):
         alone = [one.join(two, on=keys, how="anti")[key].to_list() for one, two in ((mine, theirs), (theirs, mine))]
@@ -239,7 +240,7 @@ def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list
             continue
         if all(present):
             differs = _unequal(mine[name], theirs[name])
-        elif column.dtype == pl.Boolean or column.is_id:  # a flag, or lists of ids, on one side alone
+        elif column.dtype == pl.Boolean or column.is_id:  # a flag, or lists of ids, on one side only
             values = (mine if present[0] else theirs)[name]
             differs = values.fill_null(False) if column.dtype == pl.Boolean else values.list.len().fill_null(0) > 0
         else:
@@ -250,7 +251,7 @@ def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list
 
 
 def _unequal(mine: pl.Series, theirs: pl.Series) -> pl.Series:
-    """Flags of the rows with other values."""
+    """True for rows with different values."""
     if mine.equals(theirs, null_equal=True):
         return pl.repeat(False, len(mine), eager=True)
     if mine.dtype != theirs.dtype:
@@ -271,10 +272,10 @@ def _truth_mark(self: Evaluation) -> str | None:
 
 
 def _ground_truth(self: Evaluation, table: str) -> pl.DataFrame:
-    """A table of the ground truth as far as it is evaluated."""
+    """Return the evaluated part of a table of the ground truth."""
     if table == "annotations":
         return self._inputs.annotations
     frame = self.dataset.core(table)
     key = _KEYS[table][0]
-    taken = self._source.image_ids if table == "images" else self._source.category_ids
-    return frame if frame.height == len(taken) else frame.filter(is_known(frame[key], taken))
+    ids = self._source.image_ids if table == "images" else self._source.category_ids
+    return frame if frame.height == len(ids) else frame.filter(is_known(frame[key], ids))

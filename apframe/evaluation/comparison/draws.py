@@ -1,4 +1,4 @@
-"""The values that one number takes in resamples of the images, as a table."""
+"""The values of one number in resamples of the images, as a table."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def draws(
     """Return the values behind an interval: one headline number, or the difference of two models, in every resample.
 
     With method="bootstrap", `intervals` and `compare` summarise these values; `apframe.plot.draws` draws them. With the same
-    options and seed, draw 17 is the same images for every model and metric, so tables of several can be joined on `draw`.
+    options and seed, draw 17 has the same images for every model and metric, so tables of several can be joined on `draw`.
 
     Parameters
     ----------
     other
-        an evaluation of the same ground truth by the same rules: the values are differences, its number less that of this one
+        an evaluation of the same ground truth by the same rules: the values are differences, its number minus this one's
     metric
         the name of a headline number; the first one, such as AP, by default
     names, on_images
@@ -47,7 +47,7 @@ def draws(
     Returns
     -------
     A row for each draw: metric, run_a and run_b (with `other`), estimate (the number itself, the same in every row), draw (from
-    1), value. Estimate and value are null where there is no annotation that counts.
+    1), value. Estimate and value are null if no annotation counts.
 
     Raises
     ------
@@ -62,25 +62,27 @@ def draws(
     >>> ev.draws(metric="AP50", n_resamples=3).with_columns(pl.col("estimate", "value").round(2)).rows()
     [('AP50', 0.75, 1, 0.87), ('AP50', 0.75, 2, 0.67), ('AP50', 0.75, 3, 0.87)]
     """
-    from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample  # bring in NumPy
+    from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample  # import NumPy
     from apframe.evaluation.comparison.study import ResampledNumbers
 
     evaluations, labels = [self], {}
     if other is not None:
-        called = names_beside([self, other], names)
-        evaluations, labels = agree([self, other], called, on_images), {"run_a": called[0], "run_b": called[1]}
-    wanted = (chosen_lines(self, None)[0] if metric is None else chosen_lines(self, [metric])[0]).metric
-    sampling = Sampling((), "summary", [wanted], unit, within, weights, to_mix, n_resamples, 0.95, seed, "bootstrap")
+        run_names = names_beside([self, other], names)
+        evaluations, labels = agree([self, other], run_names, on_images), {"run_a": run_names[0], "run_b": run_names[1]}
+    metric_name = (chosen_lines(self, None)[0] if metric is None else chosen_lines(self, [metric])[0]).metric
+    sampling = Sampling((), "summary", [metric_name], unit, within, weights, to_mix, n_resamples, 0.95, seed, "bootstrap")
     sampled = sample(evaluations, sampling)
     values, estimate = [None] * n_resamples, None
-    for numbers in sampled:  # one, without draws where a protocol's part of the data does not exist
+    for numbers in sampled:  # one; without draws if a protocol's part of the data does not exist
         if not isinstance(numbers, ResampledNumbers):
             continue
-        of_each, known = numbers.draws[:, 0], numbers.estimates[:, 0]
-        values, estimate = (of_each[0], known[0]) if other is None else (of_each[1] - of_each[0], known[1] - known[0])
+        of_each, estimates = numbers.draws[:, 0], numbers.estimates[:, 0]
+        values, estimate = (
+            (of_each[0], estimates[0]) if other is None else (of_each[1] - of_each[0], estimates[1] - estimates[0])
+        )
     table = pl.DataFrame({"value": pl.Series(values, dtype=pl.Float64, nan_to_null=True)}).with_row_index("draw", 1)
     return table.select(
-        metric=pl.lit(wanted),
+        metric=pl.lit(metric_name),
         **{name: pl.lit(label) for name, label in labels.items()},
         estimate=pl.lit(estimate, pl.Float64).fill_nan(None),
         draw=pl.col("draw").cast(pl.Int64),

@@ -1,4 +1,4 @@
-"""The images by their part in the difference of two evaluations."""
+"""The images by their part of the difference of two evaluations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def compare_images(
     weights: str | None,
     to_mix: Mapping[Any, Any] | None,
 ) -> pl.DataFrame:
-    """The images by their part in the difference of two evaluations that agree, see `Evaluation.compare`."""
+    """Return the images by their part of the difference of two comparable evaluations, see `Evaluation.compare`."""
     if len(evaluations) > 2:
         problem = f'level="image" compares two evaluations, not {len(evaluations)}'
         raise ParameterError(problem, "call it for each pair", option="other")

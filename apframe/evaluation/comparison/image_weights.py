@@ -1,4 +1,4 @@
-"""Weights of the images: those of a column, or such that each part of the images has a given share."""
+"""Weights of the images: from a column, or such that each part of the images has a given share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apframe.wording import counted, did_you_mean, listed
 
 @dataclass(frozen=True)
 class ImageWeights:
-    """What the images weigh: `fixed` is the weight of each; or `part` is the number of its part, and `shares` are theirs.
+    """Weights of images: `fixed` is the weight of each; or `part` is the number of each one's part, and `shares` the parts'.
 
     The parts have their shares in every resample. An image in no part has the number of the last share, which is 0.
     """
@@ -26,9 +26,9 @@ class ImageWeights:
     shares: np.ndarray | None = None
 
     def apply(self, counts: np.ndarray) -> np.ndarray:
-        """The weights of images that are drawn that often, of shape (images, resamples).
+        """Return the weights of images from their counts in draws, of shape (images, resamples).
 
-        A resample without any image of a part that has a share has no value: all its weights are 0.
+        A resample without any image of a part with a share is undefined: all its weights are 0.
 
         >>> ImageWeights(part=np.array([0, 0, 1]), shares=np.array([0.5, 0.5, 0.0])).apply(np.array([[1, 2], [1, 0], [1, 1]]))
         array([[0.25, 0.5 ],
@@ -45,13 +45,13 @@ class ImageWeights:
         return counts * factor[self.part]
 
     def weighing(self, units: Units) -> np.ndarray:
-        """The unit of each image, or -1 where the image weighs nothing."""
+        """Return the unit of each image, or -1 for images without weight."""
         return np.where(self.apply(np.ones((len(units.unit), 1)))[:, 0] > 0, units.unit, -1)
 
     def centre(self, influence: np.ndarray) -> np.ndarray:
-        """The influences of images, of shape (rows, images), where parts keep their shares: the mean of each part taken off.
+        """Centre influences of images, of shape (rows, images): if parts keep their shares, subtract the mean of each part.
 
-        If an image of a part weighs more, the others weigh less.
+        If an image of a part has a larger weight, the others have smaller ones.
 
         >>> ImageWeights(part=np.array([0, 0, 1]), shares=np.array([0.5, 0.5, 0.0])).centre(np.array([[3.0, 1.0, 2.0]]))
         array([[ 1., -1.,  0.]])
@@ -65,22 +65,22 @@ class ImageWeights:
 
 
 def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any, Any] | None) -> ImageWeights:
-    """The weights of the rows of a table of images.
+    """Return the weights of the rows of a table of images.
 
     Parameters
     ----------
     images
-        with their attributes
+        the table, with attributes
     weights
         the name of a column of numbers, at least 0
     to_mix
-        the share of each value of a column, such as `{"night": 0.7, "day": 0.3}`, or `{"light": {"night": 0.7, "day": 0.3}}`
-        where several columns have these values. Shares are divided by their sum; images of other values weigh nothing
+        the share of each value of a column, such as `{"night": 0.7, "day": 0.3}`, or `{"light": {"night": 0.7, "day": 0.3}}` if
+        several columns have these values. Shares are divided by their sum; images with other values have no weight
 
     Raises
     ------
     ParameterError
-        both are given, unknown columns or values, weights or shares that are no numbers, are negative, or are all 0
+        both are given; unknown columns or values; weights or shares are not numbers, are negative, or are all 0
 
     Warns
     -----
@@ -100,7 +100,7 @@ def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any,
             )
         values = images[weights]
         if not values.dtype.is_numeric():
-            raise ParameterError(f"{weights} holds {values.dtype}; weights are numbers", option="weights")
+            raise ParameterError(f"{weights} has the type {values.dtype}; weights must be numbers", option="weights")
         numbers = values.cast(pl.Float64)
         wrong = ~(numbers.is_finite() & (numbers >= 0)).fill_null(False)
         if wrong.any():
@@ -117,8 +117,8 @@ def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any,
     share = np.array([_share(each, shares[each]) for each in parts])
     if not share.sum():
         raise ParameterError("all shares are 0", option="to_mix")
-    known = pl.DataFrame({"value": pl.Series(parts, dtype=images[column].dtype), "code": range(len(parts))})
-    of_image = images.select(value=column).join(known, on="value", how="left", maintain_order="left")["code"]
+    codes = pl.DataFrame({"value": pl.Series(parts, dtype=images[column].dtype), "code": range(len(parts))})
+    of_image = images.select(value=column).join(codes, on="value", how="left", maintain_order="left")["code"]
     lacking = [each for at, each in enumerate(parts) if share[at] > 0 and not (of_image == at).any()]
     if lacking:
         raise ParameterError(f"no image has {column} {listed(lacking)}", "leave it out of the mix", option="to_mix")
@@ -130,7 +130,7 @@ def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any,
 
 
 def _column_of(images: pl.DataFrame, to_mix: Mapping[Any, Any]) -> tuple[str, Mapping[Any, Any]]:
-    """The column that is mixed, and the shares of its values."""
+    """Return the mixed column, and the shares of its values."""
     if not isinstance(to_mix, Mapping) or not to_mix:
         raise ParameterError(f'is a dict of shares, such as {{"night": 0.7, "day": 0.3}}, not {to_mix!r}', option="to_mix")
     if all(isinstance(shares, Mapping) for shares in to_mix.values()):
@@ -144,11 +144,11 @@ def _column_of(images: pl.DataFrame, to_mix: Mapping[Any, Any]) -> tuple[str, Ma
                 f"the images have no column {column!r}", did_you_mean(str(column), images.columns), option="to_mix"
             )
         return str(column), shares
-    found = [name for name in images.columns if _has_all(images[name], list(to_mix))]
-    if len(found) == 1:
-        return found[0], to_mix
-    problem = f"several columns of the images ({listed(found)})" if found else "no column of the images"
-    verb = "have" if found else "has"
+    matching_columns = [name for name in images.columns if _has_all(images[name], list(to_mix))]
+    if len(matching_columns) == 1:
+        return matching_columns[0], to_mix
+    problem = f"several columns of the images ({listed(matching_columns)})" if matching_columns else "no column of the images"
+    verb = "have" if matching_columns else "has"
     raise ParameterError(
         f"{problem} {verb} the values {listed(list(to_mix))}",
         'name the column: {"light": {"night": 0.7, "day": 0.3}}',
@@ -157,16 +157,16 @@ def _column_of(images: pl.DataFrame, to_mix: Mapping[Any, Any]) -> tuple[str, Ma
 
 
 def _has_all(column: pl.Series, values: list[Any]) -> bool:
-    """Whether the column has each of the values."""
+    """Return True if the column has all of the values."""
     if column.dtype.is_nested():
         return False
     try:
         return set(values) <= set(column.unique().to_list())
-    except TypeError:  # values that cannot be hashed
+    except TypeError:  # values are not hashable
         return False
 
 
 def _share(value: Any, share: Any) -> float:
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
-        raise ParameterError(f"the share of {value!r} is a number of at least 0, not {share!r}", option="to_mix")
+        raise ParameterError(f"the share of {value!r} must be a number of at least 0, not {share!r}", option="to_mix")
     return float(share)

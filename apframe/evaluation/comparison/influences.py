@@ -1,4 +1,4 @@
-"""What each unit, an image or more, contributes to the headline numbers of evaluations: block after block of lists."""
+"""Contributions of each unit (one or more images) to the headline numbers of evaluations: block after block of lists."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from apframe.protocols.lookups import area_at
 from apframe.protocols.protocol import Protocol
 from apframe.threads import pool
 
-LEAST_LISTS = 5  # that a mean is over, for its bias to be known
-MOST_RARE = 0.1  # the share of rare lists among those of a mean, for a standard error
-_MOST = 1 << 24  # numbers that are computed together
-_WORK = 32  # numbers that a detection takes while it is read
+LEAST_LISTS = 5  # the smallest number of lists in a mean whose bias is known
+MOST_RARE = 0.1  # the largest share of rare lists in a mean with a standard error
+_MOST = 1 << 24  # numbers that are computed at once
+_WORK = 32  # numbers that a detection needs while it is read
 
 
 @dataclass(frozen=True)
 class Influences:
-    """Headline numbers of several evaluations in some rows, and what each unit contributes to them.
+    """Headline numbers of several evaluations in some rows, and the contributions of each unit to them.
 
     Attributes
     ----------
     rows
-        which rows of the table these are
+        numbers of these rows in the table
     estimates, biases
-        by headline number, of shape (evaluations, rows); NaN where there is no value, and where the bias is not known
+        by headline number, of shape (evaluations, rows); NaN if undefined, or if the bias is unknown
     influence
         by headline number, of shape (evaluations, rows, units)
-    n_with, is_rare
-        by headline number, of shape (rows,): how many units have annotations that count; whether more than a tenth of the lists
-        of the mean are rare
+    n_units_with_positives, is_rare
+        by headline number, of shape (rows,): the number of units with annotations that count; and whether more than a tenth of
+        the lists of the mean are rare
     """
 
     rows: np.ndarray
     estimates: Mapping[str, np.ndarray]
     biases: Mapping[str, np.ndarray]
     influence: Mapping[str, np.ndarray]
-    n_with: Mapping[str, np.ndarray]
+    n_units_with_positives: Mapping[str, np.ndarray]
     is_rare: Mapping[str, np.ndarray]
 
 
@@ -61,22 +61,22 @@ def read_influences(
     n_rows: int,
     bias_seed: int | None = None,
 ) -> Iterator[Influences]:
-    """Yield the influences of some rows at a time; a number without a derivative has none.
+    """Yield the influences for some rows at a time; a number without a derivative has none.
 
     Parameters
     ----------
     parts
-        the evaluations, which are aligned
+        the evaluations, which must be aligned
     lines
-        the headline numbers, means over all images
+        the headline numbers, which are means over all images
     protocol
-        the rules of all
+        the common rules
     units, weights
         of the images
     n_rows
-        of the table that all parts are in
+        the number of rows of the common table
     bias_seed
-        what random halves start from, of which the bias is estimated; None: it is not
+        the seed of the random halves from which the bias is estimated; None for no estimate
     """
     terms = [line for line in with_terms(lines, protocol) if not line.is_of_others]
     once = weights.apply(np.ones((len(units.unit), 1)))
@@ -87,7 +87,7 @@ def read_influences(
     for part in parts:
         categories[part.row] = part.categories()
     first, last = np.searchsorted([end for _, end in bounds], categories.T, side="right")
-    is_open = first < last  # of several blocks
+    is_open = first < last  # spread over several blocks
     opened = [RowSums.of(np.flatnonzero(is_open), n_rows, len(units.unit)) for _ in parts]
     for number, (begin, end) in enumerate(bounds):
         complete = [RowSums.of(np.flatnonzero((first == number) & ~is_open), n_rows, len(units.unit)) for _ in parts]
@@ -101,7 +101,7 @@ def read_influences(
 
 
 def _bounds(parts: Sequence[SlicedEvaluation], n_numbers: int) -> list[tuple[int, int]]:
-    """The first list of each block, and the first one after it: `n_numbers` are computed of each list and evaluation."""
+    """Return the first and last (exclusive) list of each block; `n_numbers` are computed for each list and evaluation."""
     if any(part.matches_again for part in parts):
         return [(0, parts[0].n_lists)]
     sizes = np.sum([part.list_sizes for part in parts], axis=0)
@@ -110,7 +110,7 @@ def _bounds(parts: Sequence[SlicedEvaluation], n_numbers: int) -> list[tuple[int
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """What is read of a block: headline numbers that are means over lists, under the weights `once` and those of halves."""
+    """A reader of headline numbers of a block that are means over lists, under the weights `once` and those of halves."""
 
     lines: Sequence[Headline]
     protocol: Protocol
@@ -120,7 +120,7 @@ class _Reader:
     halves: np.ndarray | None
 
     def read(self, block: Block, targets: Sequence[RowSums]) -> None:
-        """Add what is read of a block to sums."""
+        """Add the numbers of a block to sums."""
         own = block.weights(self.once)
         n_images = images_of_lists(block.cells, self.protocol, own)
         places = [(sums, sums.places(block)) for sums in targets]
@@ -149,14 +149,14 @@ class _Reader:
         weights: Weights,
         n_images: Mapping[str, np.ndarray] | None,
     ) -> bool:
-        """Add a headline number and the influences on it; whether it is biased."""
-        cells, made = block.cells, self._influence(block.cells, line, weights)
+        """Add a headline number and the influences on it; return True if it is biased."""
+        cells, influence = block.cells, self._influence(block.cells, line, weights)
         for sums, places in targets:
             sums.add(block, summands(line, values, n_images))
-            if made is None:
+            if influence is None:
                 continue
-            detections, annotations = made.detections[0], made.annotations[0]
-            if n_images is not None:  # the weight of a list in a mean is a sum over images, too
+            detections, annotations = influence.detections[0], influence.annotations[0]
+            if n_images is not None:  # the weight of a list in a mean is itself a sum over images
                 each = n_images[line.area_range][:, 0]
                 first = self._first(cells, line) * weights.given[cells.annotations["image"], 0]
                 detections = detections * each[cells.detections["list"]]
@@ -164,7 +164,7 @@ class _Reader:
                 annotations += first * np.nan_to_num(values)[cells.annotations["list"], 0]
                 sums.add_rows(f"n {line.metric}", places, np.zeros(len(detections)), first)
             sums.add_rows(line.metric, places, detections, annotations)
-        return made is not None and made.is_biased
+        return influence is not None and influence.is_biased
 
     def _influence(self, cells: Cells, line: Headline, weights: Weights) -> RowInfluence | None:
         cell = cell_of(line, self.protocol)
@@ -173,7 +173,7 @@ class _Reader:
         return metric_of(line, self.protocol).influence(cells.wanting([cell]), weights).get(line.column)
 
     def _first(self, cells: Cells, line: Headline) -> np.ndarray:
-        """Flags of one annotation that counts of each list and image."""
+        """Return flags of one annotation that counts for each list and image."""
         k = area_at(self.protocol, line.area_range)
         flags = np.zeros(len(cells.annotations["list"]), dtype=bool)
         flags[cells.kept(("first positives", k), lambda: cells.first_positives(k))] = True
@@ -186,7 +186,7 @@ class _Reader:
         biased: Mapping[Headline, np.ndarray],
         n_images: Mapping[str, np.ndarray] | None,
     ) -> None:
-        """Add by how much the numbers of lists are higher in halves in which they have a value."""
+        """Add the excess of the numbers of lists in halves in which they are defined."""
         assert self.halves is not None
         weights = block.weights(self.halves)
         for line, values in values_of_lists(block.cells, self.protocol, biased, weights):
@@ -201,7 +201,7 @@ class _Reader:
 def _finish(
     of_parts: Sequence[RowSums], lines: Sequence[Headline], protocol: Protocol, units: Units, weights: ImageWeights
 ) -> Influences:
-    """Numbers and influences of rows of which all lists are read."""
+    """Compute numbers and influences of rows whose lists have all been read."""
     estimates: dict[str, list[np.ndarray]] = {line.metric: [] for line in lines}
     biases: dict[str, list[np.ndarray]] = {line.metric: [] for line in lines}
     influence: dict[str, list[np.ndarray]] = {}
@@ -217,41 +217,44 @@ def _finish(
             if line.metric in own:
                 influence.setdefault(line.metric, []).append(units.sums(weights.centre(own[line.metric])))
     first, of_range = of_parts[0], {line.metric: line.area_range for line in lines}
-    n_with = {
+    n_units_with_positives = {
         name: np.any([each.have_positives(name, units) for each in of_parts], axis=0).sum(axis=1)
         for name in set(of_range.values())
     }
-    is_rare = {name: first.totals[f"rare {name}"][:, 0] > MOST_RARE * first.totals[f"lists {name}"][:, 0] for name in n_with}
+    is_rare = {
+        name: first.totals[f"rare {name}"][:, 0] > MOST_RARE * first.totals[f"lists {name}"][:, 0]
+        for name in n_units_with_positives
+    }
     return Influences(
         rows=first.rows,
         estimates={name: np.stack(of) for name, of in estimates.items()},
         biases={name: np.stack(of) for name, of in biases.items()},
         influence={name: np.stack(of) for name, of in influence.items() if name in of_range},
-        n_with={name: n_with[each] for name, each in of_range.items()},
+        n_units_with_positives={name: n_units_with_positives[each] for name, each in of_range.items()},
         is_rare={name: is_rare[each] for name, each in of_range.items()},
     )
 
 
 def _of_mean(sums: RowSums, name: str, means: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The influence on a mean over lists, from the sums of those on the lists."""
-    found = sums.of_images[name]
+    """Return the influence on a mean over lists, from the sums of the influences on the lists."""
+    influence = sums.of_images[name]
     if f"n {name}" in sums.of_images:
-        found = found - np.nan_to_num(means[name]) * sums.of_images[f"n {name}"]
-    found /= np.where(sums.totals[f"n {name}"] == 0, 1, sums.totals[f"n {name}"])
-    return found
+        influence = influence - np.nan_to_num(means[name]) * sums.of_images[f"n {name}"]
+    influence /= np.where(sums.totals[f"n {name}"] == 0, 1, sums.totals[f"n {name}"])
+    return influence
 
 
 def _of_terms(
     line: Headline, terms: Sequence[str], means: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """The influence on a number that is made of others: their influences times its derivatives, see `slopes`."""
+    """Return the influence on a number computed from others: their influences times its derivatives, see `slopes`."""
     function = line.kind.composition.function  # type: ignore[union-attr]
     of_terms = slopes(lambda *sums: {line.metric: function(*sums)}, [means[term] for term in terms])
     return np.sum([slope[line.metric] * own[term] for term, slope in zip(terms, of_terms, strict=True)], axis=0)
 
 
 def _bias(sums: RowSums, line: Headline) -> np.ndarray:
-    """The bias of a mean over five lists or more, from those of halves; NaN for others."""
+    """Return the bias of a mean over five lists or more, from the biases of halves; NaN for others."""
     if f"higher {line.metric}" not in sums.totals:
         return np.full(len(sums.rows), np.nan)
     higher, n = sums.totals[f"higher {line.metric}"][:, 0], sums.totals[f"n higher {line.metric}"][:, 0]

@@ -17,7 +17,7 @@ from apframe.protocols.headlines import Headline, with_terms
 from apframe.protocols.lookups import area_at
 from apframe.protocols.protocol import Protocol
 
-_LARGE = 1_000_000_000  # bytes of results, from which on a warning says so
+_LARGE = 1_000_000_000  # bytes of results above which there is a warning
 
 
 @dataclass(frozen=True)
@@ -27,65 +27,69 @@ class Resampled:
     Attributes
     ----------
     estimates, draws
-        of shape (evaluations, metrics, rows) and (evaluations, metrics, rows, resamples); NaN where there is no value
-    n_with
-        how many units have annotations that count, of shape (metrics, rows)
+        of shape (evaluations, metrics, rows) and (evaluations, metrics, rows, resamples); NaN if undefined
+    n_units_with_positives
+        the number of units with annotations that count, of shape (metrics, rows)
     """
 
     estimates: np.ndarray
     draws: np.ndarray
-    n_with: np.ndarray
+    n_units_with_positives: np.ndarray
 
 
 def resample(
     parts: Sequence[SlicedEvaluation],
-    wanted: Sequence[Headline],
+    requested_lines: Sequence[Headline],
     protocol: Protocol,
     draws: Draws,
     weights: ImageWeights,
     n_rows: int,
 ) -> Resampled:
-    """The headline numbers of evaluations of the same images, which are aligned, in every row and resample.
+    """Compute the headline numbers of aligned evaluations of the same images in every row and resample.
 
     Warns
     -----
     LargeResultWarning
         the numbers take more than 1 GB
     """
-    lines = with_terms(wanted, protocol)
+    lines = with_terms(requested_lines, protocol)
     n_bytes = len(parts) * n_rows * len(lines) * draws.n_resamples * 8
     if n_bytes > _LARGE:
         warn(f"the resamples of {n_rows:,} rows take {n_bytes / 1e9:.1f} GB of memory", LargeResultWarning)
     blocks = [list(part.blocks()) for part in parts]
-    estimates, found = (np.full((len(parts), len(lines), n_rows, n), np.nan) for n in (1, draws.n_resamples))
+    estimates, resampled_numbers = (np.full((len(parts), len(lines), n_rows, n), np.nan) for n in (1, draws.n_resamples))
 
     def fill_all(of_images: np.ndarray, into: np.ndarray) -> None:
         for of_part, values in zip(blocks, into, strict=True):
             for block in of_part:
                 _fill(block, lines, protocol, of_images, values)
         means = {line.metric: into[:, at] for at, line in enumerate(lines)}
-        made = compose(means, [line for line in wanted if line.is_of_others], protocol)
-        for name, number in made.items():
+        composed_numbers = compose(means, [line for line in requested_lines if line.is_of_others], protocol)
+        for name, number in composed_numbers.items():
             means[name][:] = number
 
     def fill(places: slice, counts: np.ndarray) -> None:
-        fill_all(weights.apply(counts), found[..., places])
+        fill_all(weights.apply(counts), resampled_numbers[..., places])
 
     fill_all(weights.apply(np.ones((len(draws.unit), 1))), estimates)
     fill_blocks(draws, BLOCK, fill)
-    n_with = _units_with_positives([block for of_part in blocks for block in of_part], wanted, protocol, draws, weights, n_rows)
-    return Resampled(estimates[:, : len(wanted), :, 0], found[:, : len(wanted)], n_with)
+    n_units_with_positives = _units_with_positives(
+        [block for of_part in blocks for block in of_part], requested_lines, protocol, draws, weights, n_rows
+    )
+    return Resampled(
+        estimates[:, : len(requested_lines), :, 0], resampled_numbers[:, : len(requested_lines)], n_units_with_positives
+    )
 
 
-def _fill(block: Block, lines: Sequence[Headline], protocol: Protocol, weights: np.ndarray, found: np.ndarray) -> None:
-    """Put the means over the lists of each row where they belong, of shape (metrics, rows, resamples)."""
+def _fill(block: Block, lines: Sequence[Headline], protocol: Protocol, weights: np.ndarray, result: np.ndarray) -> None:
+    """Write the means over the lists of each row into `result`, of shape (metrics, rows, resamples)."""
     own = block.weights(weights)
     n_images = images_of_lists(block.cells, protocol, own)
     for line, values in values_of_lists(block.cells, protocol, lines, own):
         for row, of in block.levels:
             means = numbers(sum_values([(line, values)], of, n_images), [line], protocol)[line.metric]
             filled = np.flatnonzero(np.diff(of.bounds))
-            found[lines.index(line), row[filled]] = means[filled]
+            result[lines.index(line), row[filled]] = means[filled]
 
 
 def _units_with_positives(
@@ -96,5 +100,5 @@ def _units_with_positives(
     for block in blocks:
         for name, k in ranges.items():
             sums.count(block, sums.places(block), name, k, weights.weighing(draws), draws.n_units)
-    n_with = {name: sums.have_positives(name, draws).sum(axis=1) for name in ranges if sums.of_images}
-    return np.stack([n_with.get(line.area_range, np.zeros(n_rows, dtype=np.int64)) for line in lines])
+    n_units_with_positives = {name: sums.have_positives(name, draws).sum(axis=1) for name in ranges if sums.of_images}
+    return np.stack([n_units_with_positives.get(line.area_range, np.zeros(n_rows, dtype=np.int64)) for line in lines])

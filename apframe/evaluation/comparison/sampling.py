@@ -1,4 +1,4 @@
-"""How sure headline numbers and their differences are: from options to the tables of `intervals` and `compare`."""
+"""Uncertainty of headline numbers and their differences: from options to the tables of `intervals` and `compare`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Slicing
 
 LEVELS = ("summary", "category", "both")
-_NUMBER = "number of the metric"  # a column that no key is called
+_NUMBER = "number of the metric"  # a column; no key can have this name
 LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples", "method", "reason"]
 DIFFERENCE = [
     "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p", "p_holm", "q",
@@ -38,7 +38,7 @@ DIFFERENCE = [
 
 @dataclass(frozen=True)
 class Sampling:
-    """What a unit is, which numbers are wanted, and how their uncertainty is found; see `intervals`."""
+    """Options of sampling: the units, the requested numbers, and the method of their uncertainty; see `intervals`."""
 
     by: Any = ()
     level: str = "summary"
@@ -54,15 +54,15 @@ class Sampling:
 
 
 def describe_all(evaluation: Evaluation, sampling: Sampling) -> pl.DataFrame:
-    """The headline numbers of an evaluation with their intervals, see `Evaluation.intervals`."""
+    """Return the headline numbers of an evaluation with their intervals, see `Evaluation.intervals`."""
     tables = []
     for numbers in sample([evaluation], sampling, with_bias=True):
-        made = numbers.describe(0, sampling.confidence) | {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
-        tables.append(numbers.with_columns({}, {name: made[name] for name in LEVEL}))
+        statistics = numbers.describe(0, sampling.confidence) | {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
+        tables.append(numbers.with_columns({}, {name: statistics[name] for name in LEVEL}))
     table = _in_order(tables)
     drawn = table.filter(pl.col("method") == "bootstrap")
     means = drawn.filter(pl.col("category_id").is_null()) if "category_id" in drawn.columns else drawn
-    if means.height <= len(tables):  # not of slices or categories, which would be many names
+    if means.height <= len(tables):  # not for slices or categories, which would be too many names
         rule.warn_of_bias(means["metric"].to_list(), means["bias"].to_numpy(), means["se"].to_numpy())
     return ComparisonTable(table)
 
@@ -70,16 +70,19 @@ def describe_all(evaluation: Evaluation, sampling: Sampling) -> pl.DataFrame:
 def compare_all(
     evaluations: Sequence[Evaluation], names: Sequence[str], pairs: Sequence[tuple[int, int]], sampling: Sampling
 ) -> pl.DataFrame:
-    """The differences of some pairs of evaluations that agree, see `compare`."""
+    """Return the differences of some pairs of comparable evaluations, see `compare`."""
     tables, n_rows = [], 0
     for numbers in sample(evaluations, sampling, pairs):
-        made = [numbers.compare(a, b, sampling.confidence) for a, b in pairs]
-        is_tested = np.isfinite([each["p"] for each in made])  # pairs are corrected for in each row, rows for each pair
+        comparisons = [numbers.compare(a, b, sampling.confidence) for a, b in pairs]
+        # the correction for pairs is within each row, the one for rows within each pair
+        is_tested = np.isfinite([each["p"] for each in comparisons])
         if isinstance(numbers, ResampledNumbers):
             n_of = [is_tested.sum(axis=0), *(is_tested[:, rows].sum(axis=1) for rows in numbers.families())]
             n_rows = max(n_rows, *(int(n.max(initial=0)) for n in n_of))
-        holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
-        for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
+        holm = (
+            np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in comparisons])) if len(numbers.n_units) else None
+        )
+        for k, ((a, b), each) in enumerate(zip(pairs, comparisons, strict=True)):
             each |= {"p_holm": each["p"] if holm is None else holm[k], "q": numbers.false_discovery(each["p"])}
             each |= {"estimate_a": numbers.estimates[a], "estimate_b": numbers.estimates[b], "n_units": numbers.n_units}
             labels = {"run_a": names[a], "run_b": names[b]}
@@ -96,7 +99,7 @@ def with_intervals(
     categories: pl.DataFrame | None,
     units: Units,
 ) -> pl.DataFrame:
-    """A table of slices with the standard error and the interval of each headline number, see `by`."""
+    """Return a table of slices with the standard error and the interval of each headline number, see `by`."""
     lines = [line for line in chosen_lines(evaluation, None) if line.part is None]
     study = Study([evaluation], units, ImageWeights(), with_bias=True)
     derived = study.derive(lines, [Slices(keys, [(slicings, categories)])])
@@ -105,15 +108,15 @@ def with_intervals(
         columns.append(column)
         if column.name in names:
             nothing = dict.fromkeys(("se", "low", "high"), np.full(table.height, np.nan))
-            made = derived[column.name].describe(0, 0.95) if column.name in derived else nothing
-            columns += [pl.Series(f"{column.name}_{name}", made[name], nan_to_null=True) for name in nothing]
+            statistics = derived[column.name].describe(0, 0.95) if column.name in derived else nothing
+            columns += [pl.Series(f"{column.name}_{name}", statistics[name], nan_to_null=True) for name in nothing]
     return pl.DataFrame(columns)
 
 
 def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool = False) -> pl.DataFrame:
-    """What each image contributes to headline numbers, see `Evaluation.influence`; `every`: all numbers that have a derivative.
+    """Return the influence of images on headline numbers, see `Evaluation.influence`; `every`: on all that have a derivative.
 
-    Otherwise it is the first one, if none is named.
+    Otherwise, the first number is used if none is named.
     """
     chosen = chosen_lines(evaluation, sampling.metrics)
     lines = [line for line in chosen if line.part is None]
@@ -122,13 +125,13 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
         raise ParameterError(problem, f"use `where` first, and {parts[0].of_whole} of what is left", option="metric")
     lines = lines if every or sampling.metrics is not None else lines[:1]
     each = Units(np.arange(_images(evaluation).height), None)
-    study, slices = _prepare([evaluation], sampling, (), with_bias=False, units=each, taken=("image_id", "influence"))
-    found = study.of_images(lines, slices[0])
-    asked = [] if every else [line for line in lines if line.is_evaluated(evaluation.protocol)]
-    if lacking := [line.metric for line in asked if line.metric not in [name for name, _ in found]]:
+    study, slices = _prepare([evaluation], sampling, (), with_bias=False, units=each, column_names=("image_id", "influence"))
+    tables_by_name = study.of_images(lines, slices[0])
+    requested_lines = [] if every else [line for line in lines if line.is_evaluated(evaluation.protocol)]
+    if lacking := [line.metric for line in requested_lines if line.metric not in [name for name, _ in tables_by_name]]:
         problem = f"{lacking[0]} has no derivative, so images have no influence on it"
         raise ParameterError(problem, "choose another metric; `intervals` resamples this one", option="metric")
-    tables = [table.with_columns(pl.lit(k).alias(_NUMBER)) for k, (_, table) in enumerate(found)]
+    tables = [table.with_columns(pl.lit(k).alias(_NUMBER)) for k, (_, table) in enumerate(tables_by_name)]
     if not tables:
         ids = {"image_id": _images(evaluation).schema["image_id"]}
         return pl.DataFrame(schema={"metric": pl.String, **ids, "influence": pl.Float64})
@@ -136,7 +139,7 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
 
 
 def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The tables of several metrics as one: by row, and by metric within it."""
+    """Join the tables of several metrics: by row, and by metric within it."""
     rows = [table.with_row_index(ROW).with_columns(pl.lit(k).alias(_NUMBER)) for k, table in enumerate(tables)]
     return pl.concat(rows, how="diagonal").sort(ROW, _NUMBER).drop(ROW, _NUMBER)
 
@@ -148,26 +151,26 @@ def sample(
     *,
     with_bias: bool = False,
 ) -> list[Numbers]:
-    """The headline numbers of evaluations that agree, and how sure they and the differences of pairs are.
+    """Compute the headline numbers of comparable evaluations, with the uncertainty of them and of differences of pairs.
 
-    Options are refused before anything is computed.
+    Invalid options raise errors before anything is computed.
     """
     lines = chosen_lines(evaluations[0], sampling.metrics)
     study, slices = _prepare(evaluations, sampling, pairs, with_bias=with_bias)
     is_whole = not slices[0].keys and sampling.level != "category"
-    whole = [line for line in lines if line.part is None]
-    if not whole and not is_whole:
+    lines_of_all = [line for line in lines if line.part is None]
+    if not lines_of_all and not is_whole:
         problem = f"{lines[0].metric} is the number of a part of the data, which slices and categories do not have"
         raise ParameterError(problem, f"name {lines[0].of_whole}", option="metrics")
-    found: dict[str, Numbers] = study.measure(whole, slices) if whole else {}
+    numbers_by_name: dict[str, Numbers] = study.measure(lines_of_all, slices) if lines_of_all else {}
     if is_whole:
-        found |= study.measure_parts([line for line in lines if line.part is not None])
+        numbers_by_name |= study.measure_parts([line for line in lines if line.part is not None])
     if resampled := [
-        name for name, each in found.items() if isinstance(each, ResampledNumbers) and sampling.method != "bootstrap"
+        name for name, each in numbers_by_name.items() if isinstance(each, ResampledNumbers) and sampling.method != "bootstrap"
     ]:
         n = counted(sampling.n_resamples, "resample")
         warn(f"{listed(resampled)}: intervals are from {n} of the images, as there is no derivative", ResampledWarning)
-    return [found[line.metric] for line in lines if line.metric in found]
+    return [numbers_by_name[line.metric] for line in lines if line.metric in numbers_by_name]
 
 
 def _prepare(
@@ -177,11 +180,11 @@ def _prepare(
     *,
     with_bias: bool,
     units: Units | None = None,
-    taken: Sequence[str] = (*LEVEL, *DIFFERENCE),
+    column_names: Sequence[str] = (*LEVEL, *DIFFERENCE),
 ) -> tuple[Study, list[Slices]]:
-    """What is studied, and the slices of each evaluation; wrong options are errors, and few units a warning if not given.
+    """Prepare a study, and the slices of each evaluation; invalid options raise errors, and few units give a warning.
 
-    `taken` are columns of the result, which no key may be called.
+    `column_names` are columns of the result; no key can have one of these names.
     """
     first = evaluations[0]
     check_level(first, sampling.level, LEVELS)
@@ -193,35 +196,35 @@ def _prepare(
     units = image_units(first, sampling.unit, sampling.within) if units is None else units
     weights = make_weights(images, sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
-    slices = [make_slices(each, keys, sampling.level, taken) for each in evaluations]
+    slices = [make_slices(each, keys, sampling.level, column_names) for each in evaluations]
     options = sampling.method, sampling.n_resamples, sampling.seed
     return Study(evaluations, units, weights, *options, pairs, with_bias), slices
 
 
 def image_units(self: Evaluation, unit: str | None, within: str | None) -> Units:
-    """The units of the evaluated images, see `make_units`."""
+    """Return the units of the evaluated images, see `make_units`."""
     return Units(*make_units(_images(self), unit, within))
 
 
 def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:
-    """The draws of the evaluated images, in the order of their ids; see `make_draws`."""
+    """Return the draws of the evaluated images, in the order of their ids; see `make_draws`."""
     return make_draws(_images(self), unit, within, n_resamples, seed)
 
 
 def _images(self: Evaluation) -> pl.DataFrame:
-    """The evaluated images in the order of their ids, which come first."""
+    """Return the evaluated images in the order of their ids, with the id as the first column."""
     return columns_of(self._source.tables()["images"], "image_id", pl.exclude("image_id"))
 
 
 def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:
-    """The headlines of these names, or all of them; an unknown name is a ParameterError."""
-    known = {line.metric: line for line in headlines(evaluation.protocol, with_parts=True)}
+    """Return the headlines with these names, or all of them; an unknown name is a ParameterError."""
+    lines_by_name = {line.metric: line for line in headlines(evaluation.protocol, with_parts=True)}
     if metrics is None:
-        return [line for line in known.values() if not line.kind.table]
-    wanted = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not wanted:
-        raise ParameterError("name at least one", did_you_mean("", list(known)), option="metrics")
-    lines = list(dict.fromkeys(by_name("metric", each, known) for each in wanted))
+        return [line for line in lines_by_name.values() if not line.kind.table]
+    requested_names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not requested_names:
+        raise ParameterError("name at least one", did_you_mean("", list(lines_by_name)), option="metrics")
+    lines = list(dict.fromkeys(by_name("metric", each, lines_by_name) for each in requested_names))
     if of_tables := [line.metric for line in lines if line.kind.table]:
         problem = f"{of_tables[0]} matches anew, so it has no interval"
         raise ParameterError(problem, "it is in the summary", option="metrics")

@@ -1,4 +1,4 @@
-"""One evaluation in the rows of slices: which images, categories and lists each row is of."""
+"""One evaluation in the rows of slices: the images, categories and lists of each row."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from apframe.tables.conditions import Masks, Tables
 
 Place = tuple[np.ndarray, np.ndarray | slice]
-_AT = "number of the row"  # a column that no key is called
+_AT = "number of the row"  # a column; no key can have this name
 
 
 @dataclass(frozen=True)
 class Slices:
-    """The rows that numbers are wanted for: by levels, `slicings` of the same `keys`, as `make_slicings` makes them.
+    """The rows of requested numbers: by levels, `slicings` of the same `keys`, from `make_slicings`.
 
-    A level has also category_id and name of the categories where each is a row of its own, or None. The slicings of the levels
-    differ in their categories alone.
+    If each category is a row, a level also has category_id and name of the categories; otherwise None. The slicings of the
+    levels only differ in their categories.
     """
 
     keys: Sequence[Key]
@@ -44,15 +44,15 @@ class Slices:
 
     @property
     def by_level(self) -> Iterator[tuple[Slicing, ...]]:
-        """The slicings that differ in their categories alone."""
+        """The slicings of each level that only differ in their categories."""
         return zip(*(slicings for slicings, _ in self.levels), strict=True)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Cells of some lists; the numbers of their images among all; and by level the rows that the lists count in.
+    """Cells of some lists, the numbers of their images among all, and by level the rows in which the lists count.
 
-    Of each level there are the rows of the table, and the lists of each of these.
+    Each level has the rows of the table, and the lists of each of these.
     """
 
     cells: Cells
@@ -67,7 +67,7 @@ class Block:
         return number, self.image[image]
 
     def weights(self, of_images: np.ndarray) -> Weights:
-        """Weights of all images, of shape (images, weightings), as those of the cells; plain ones where each counts once."""
+        """Select the weights of the cells from weights of all images, of shape (images, weightings); `once` if all are 1."""
         if of_images.shape[1] == 1 and (of_images == 1).all():
             return Weights.once(self.cells.n_images)
         return Weights.of(of_images.take(self.image, axis=0))
@@ -75,9 +75,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """Sums over the lists of some rows of the table, of one evaluation; `slot` is the place of each row among these, or -1.
+    """Sums over the lists of some rows of the table, for one evaluation; `slot` is the position of each row, or -1.
 
-    `totals` are of shape (rows, 1), `of_images` of shape (rows, images).
+    `totals` have the shape (rows, 1), `of_images` the shape (rows, images).
     """
 
     rows: np.ndarray
@@ -88,7 +88,7 @@ class RowSums:
 
     @classmethod
     def of(cls, rows: np.ndarray, n_rows: int, n_images: int) -> RowSums:
-        """Of these rows of a table of so many."""
+        """Make empty sums for these rows of a table with `n_rows` rows."""
         slot = np.full(n_rows, -1)
         slot[rows] = np.arange(len(rows))
         return cls(rows, slot, n_images)
@@ -102,30 +102,27 @@ class RowSums:
                 total[self.slot[row[kept]]] += of.sums(values)[kept]
 
     def places(self, block: Block) -> list[Place]:
-        """Where detections and then annotations count: places among rows and images, and which of them have one."""
+        """Return where detections and then annotations count: positions among rows and images, and flags of those with one."""
         number, image = block.number_and_image
-        found = []
+        places = []
         for row, of in block.levels:
             for row_of_list in of.rows_of_lists(block.cells.n_lists):
                 slot = np.where(row_of_list >= 0, self.slot[row[row_of_list]], -1)[number]
                 kept: np.ndarray | slice = slice(None) if (slot >= 0).all() else np.flatnonzero(slot >= 0)
-                found.append((slot[kept] * self.n_images + image[kept], kept))
-        return found
+                places.append((slot[kept] * self.n_images + image[kept], kept))
+        return places
 
     def add_rows(self, name: str, places: Sequence[Place], detections: np.ndarray, annotations: np.ndarray) -> None:
         """Add values of detections and annotations, by row and image."""
         values, shape = np.concatenate([detections, annotations]), (len(self.rows), self.n_images)
         for place, kept in places:
-            found = (
-                np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
-            )
-            self.of_images[name] = self.of_images[name] + found if name in self.of_images else found
+            sums = np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+            self.of_images[name] = self.of_images[name] + sums if name in self.of_images else sums
 
     def count(self, block: Block, places: Sequence[Place], name: str, k: int, unit: np.ndarray, n_units: int) -> None:
-        """Count images with annotations that count, and lists that have some, or have them in few units.
+        """Count images with annotations that count, lists with such images, and lists with such images in few units.
 
-        `name` and `k` are those of an area range, and `unit` is the number of the unit of each image, or -1 where it weighs
-        nothing.
+        `name` and `k` are those of an area range, and `unit` is the number of each image's unit, or -1 without weight.
         """
         rows, nothing = block.cells.annotations, np.zeros(len(block.cells.detections["list"]))
         of = unit[block.image][rows["image"]]
@@ -136,7 +133,7 @@ class RowSums:
         self.add(block, {f"lists {name}": n > 0, f"rare {name}": (n > 0) & (n < LEAST_UNITS)})
 
     def have_positives(self, name: str, units: Units) -> np.ndarray:
-        """Flags of the units that have annotations that count in the area range of this name, of shape (rows, units)."""
+        """True for units with annotations that count in the area range with this name, of shape (rows, units)."""
         flags: np.ndarray = units.sums(self.of_images[f"with {name}"]) > 0
         return flags
 
@@ -147,15 +144,15 @@ class SlicedEvaluation:
     Attributes
     ----------
     table
-        the keys of slices, and category_id and name where each category is a row
+        the keys of slices, and category_id and name if each category is a row
     row
-        where each row of the table stands in the table of several evaluations, see `align`
+        the position of each row of the table in the common table of several evaluations, see `align`
     """
 
     def __init__(self, evaluation: Evaluation, slices: Slices) -> None:
         self._evaluation, self._slices = evaluation, slices
         parts: list[list[tuple[Slicing, dict[str, np.ndarray]]]] = [[] for _ in slices.levels]
-        self._offsets: list[list[int]] = []  # of the rows of each slicing among those of all
+        self._offsets: list[list[int]] = []  # of the rows of each slicing among all rows
         n_rows = 0
         for of_levels in slices.by_level:
             self._offsets.append([])
@@ -175,41 +172,41 @@ class SlicedEvaluation:
 
     @property
     def _slicings(self) -> Iterator[tuple[int, Slicing]]:
-        """Each slicing of each level, and the number of its first row."""
+        """Each slicing of each level, with the number of its first row."""
         for offsets, of_levels in zip(self._offsets, self._slices.by_level, strict=True):
             yield from zip(offsets, of_levels, strict=True)
 
     def _in_table(self, values: np.ndarray) -> np.ndarray:
-        """Values of the rows of all slicings, one after the other, in the order of the table."""
+        """Return values of the rows of all slicings, one after the other, in the order of the table."""
         return values[self._order]
 
     @property
     def matches_again(self) -> bool:
-        """Whether slices are groups of detections or objects."""
+        """True if slices are groups of detections or objects."""
         n_matched = pipeline_of(self._evaluation).source.heights["detections"]
         return any(slicing.matches_again(n_matched) for _, slicing in self._slicings)
 
     @property
     def n_lists(self) -> int:
-        """How many lists the evaluation has."""
+        """The number of lists of the evaluation."""
         return pipeline_of(self._evaluation).outline.lists.height
 
     @property
     def list_sizes(self) -> np.ndarray:
-        """How many detections of each list are not in memory yet."""
+        """The number of detections of each list that are not in memory yet."""
         return pipeline_of(self._evaluation).source.list_sizes
 
     def categories(self) -> np.ndarray:
-        """The first and the last category of each row, of shape (rows, 2)."""
-        found = []
+        """Return the first and the last category of each row, of shape (rows, 2)."""
+        ranges = []
         for _, slicing in self._slicings:
             members = slicing.categories.members.group_by("group").agg(first=pl.min("row"), last=pl.max("row")).sort("group")
-            found.append(np.tile(members.select("first", "last").to_numpy(), (_n_rows_of(slicing, "categories"), 1)))
-        return self._in_table(np.concatenate(found))
+            ranges.append(np.tile(members.select("first", "last").to_numpy(), (_n_rows_of(slicing, "categories"), 1)))
+        return self._in_table(np.concatenate(ranges))
 
     def n_units(self, units: Units) -> np.ndarray:
-        """How many units have images in each row and in each stratum, of shape (rows, strata)."""
-        found = []
+        """Number of units with images in each row and in each stratum, of shape (rows, strata)."""
+        n_units = []
         strata = np.zeros(units.n_units, dtype=np.int64) if units.stratum is None else units.stratum
         for _, slicing in self._slicings:
             image, group = (slicing.images.members[name].to_numpy().astype(np.int64) for name in ("row", "group"))
@@ -217,8 +214,8 @@ class SlicedEvaluation:
             pairs = np.unique((group * (units.n_units + 1) + unit)[unit >= 0])
             of, own = pairs // (units.n_units + 1), pairs % (units.n_units + 1)
             counts = np.bincount(of * units.n_strata + strata[own], minlength=len(slicing.images) * units.n_strata)
-            found.append(np.repeat(counts.reshape(-1, units.n_strata), _n_rows_of(slicing, "images"), axis=0))
-        return self._in_table(np.concatenate(found))
+            n_units.append(np.repeat(counts.reshape(-1, units.n_strata), _n_rows_of(slicing, "images"), axis=0))
+        return self._in_table(np.concatenate(n_units))
 
     @property
     def protocol(self) -> Protocol:
@@ -226,7 +223,7 @@ class SlicedEvaluation:
         return self._evaluation.protocol
 
     def has_images(self, rows: np.ndarray) -> np.ndarray:
-        """Flags of the images of some rows of the table, of shape (rows, images)."""
+        """True for images of some rows of the table, of shape (rows, images)."""
         n_images = pipeline_of(self._evaluation).outline.images.height
         groups: list[np.ndarray] = []
         flags: list[np.ndarray] = []
@@ -236,11 +233,11 @@ class SlicedEvaluation:
             own[members["group"].to_numpy(), members["row"].to_numpy()] = True
             groups.append(np.repeat(np.arange(len(own)), _n_rows_of(slicing, "images")) + sum(len(each) for each in flags))
             flags.append(own)
-        found: np.ndarray = np.concatenate(flags)[self._in_table(np.concatenate(groups))[rows]]
-        return found
+        of_rows: np.ndarray = np.concatenate(flags)[self._in_table(np.concatenate(groups))[rows]]
+        return of_rows
 
     def blocks(self, begin: int = 0, end: int | None = None) -> Iterator[Block]:
-        """The cells of the lists number begin .. end - 1, or of all, of each group of detections and objects."""
+        """Yield the cells of the lists with numbers begin .. end - 1, or of all, for each group of detections and objects."""
         row = np.empty_like(self._order)  # in the table
         row[self._order] = self.row
         for offsets, of_levels in zip(self._offsets, self._slices.by_level, strict=True):
@@ -253,7 +250,7 @@ class SlicedEvaluation:
                 yield Block(cells, image, levels)
 
     def _pieces(self, slicing: Slicing, begin: int, end: int | None) -> Iterator[tuple[Cells, pl.DataFrame, np.ndarray]]:
-        """Cells, the group and the category of their lists, and the numbers of their images."""
+        """Yield cells, the group and the category of their lists, and the numbers of their images."""
         pipeline: Pipeline = pipeline_of(self._evaluation)
         images = pipeline.outline.images
         end = pipeline.outline.lists.height if end is None else end
@@ -275,17 +272,17 @@ class SlicedEvaluation:
 
 
 def _n_rows_of(slicing: Slicing, axis: str) -> int:
-    """How many rows of a slicing each group of one axis is in."""
+    """Number of rows of a slicing that contain each group of one axis."""
     return math.prod(len(groups) for name, groups in slicing.axes.items() if name != axis)
 
 
 def pipeline_of(self: Evaluation) -> Pipeline:
-    """The steps of an evaluation."""
+    """Return the pipeline of an evaluation."""
     return self._pipeline
 
 
 def tables_of(self: Evaluation) -> Tables:
-    """The tables that an evaluation is of."""
+    """Return the tables of an evaluation."""
     return self._source.tables()
 
 
@@ -293,10 +290,10 @@ def _subset_of(self: Evaluation, masks: Masks) -> Evaluation:
     return self._subset(masks)
 
 
-def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
-    """The slices by some keys, which may not have the names of the columns that are `taken`."""
+def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, column_names: Sequence[str]) -> Slices:
+    """Make the slices by some keys, which cannot have the names in `column_names`."""
     keys = make_keys(by, tables_of(self))
-    own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())
+    own = {"metric", *column_names} | ({"category_id", "name"} if level != "summary" else set())
     refuse_keys(self, keys, own)
     heights = heights_of(self)
     levels: list[tuple[Sequence[Slicing], pl.DataFrame | None]] = []
@@ -308,13 +305,13 @@ def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Seq
 
 
 def numbers_of_images(images: pl.DataFrame, part: Verdicts) -> np.ndarray:
-    """The numbers that the images of a part have in the whole, which is given as their table."""
+    """Return the numbers of a part's images in the table of all images."""
     numbered = images.with_row_index("n").join(part.images, on="image_id", maintain_order="right")
     return numbered["n"].to_numpy().astype(np.int64)
 
 
 def align(parts: Sequence[SlicedEvaluation]) -> pl.DataFrame:
-    """The rows of all, which each part then knows its own among: detections of one may have a value that others lack."""
+    """Join the rows of all parts, and set `row` in each: detections of one may have values that others lack."""
     table = parts[0].table
     if any(not part.table.equals(table) for part in parts[1:]):
         table = pl.concat([part.table for part in parts], how="vertical_relaxed").unique(maintain_order=True)

@@ -1,4 +1,4 @@
-"""Calibration: how far scores are from the share of detections that are right."""
+"""Calibration: the difference between scores and the share of correct detections."""
 
 from __future__ import annotations
 
@@ -41,50 +41,50 @@ def calibration(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how far scores are from the share of detections that are right.
+    """Measure the difference between scores and the share of correct detections.
 
-    The detections are the counted ones: true and false positives, never ignored ones or those beyond max_detections. The target
-    is 1 for a true positive and 0 for a false one, or the similarity of the true positive.
-
-    The error falls when detections of low scores are included, as most detections have low scores. So compare models only at
-    the same min_score and max_detections. With few detections it is too high, even for calibrated scores: see n.
+    Only detections that count are included: true and false positives, but not ignored ones or those beyond max_detections. The
+    target is 1 for a true positive and 0 for a false one, or the similarity of the true positive. The error is smaller if
+    detections of low scores are included, because most detections have low scores. So compare models only at the same min_score
+    and max_detections. With few detections it is too high, even for calibrated scores: see n.
 
     Parameters
     ----------
     iou_threshold
-        one of the protocol's, found to 1e-9; None is the lowest
+        one of the protocol's thresholds, within 1e-9; None for the lowest
     area_range
-        the name of one of the protocol's; "all" by default
+        the name of one of the protocol's area ranges; "all" by default
     n_bins
-        how many bins, from 1 to 1000
+        the number of bins, from 1 to 1000
     bins
-        "uniform": edges k / n_bins. "quantile": edges at quantiles of the scores of all categories, equal ones merged. Bins are
-        [low, high), the last one closed; with target="similarity" (low, high], the first one closed, as LaECE has them
+        "uniform": edges k / n_bins. "quantile": edges at quantiles of the scores of all categories, with equal ones merged.
+        Bins are [low, high), the last one closed; with target="similarity" they are (low, high], the first one closed, as for
+        LaECE
     target
         "outcome" or "similarity", see above
     min_score
-        leave out detections below this score
+        exclude detections below this score
     level
         "summary": over all categories. "category": a row for each, with the same bins
     n_resamples
-        how many resamples of the images to draw for intervals, such as 1,000; 0: no intervals. Bins stay as they are
+        the number of resamples of the images for intervals, such as 1,000; 0 for no intervals. Bins do not change
     unit, within, confidence, seed
         as in `intervals`
 
     Returns
     -------
     For level="summary", two rows, by `average`: "detections", all of them together, and "categories", the mean over the
-    categories that have a counted detection (null where categories are pooled). For level="category", category_id and name.
-    Then area_range, iou_threshold, target, bins, n_bins, min_score, n (detections), and, null where n is 0:
+    categories with a detection that counts (null if categories are pooled). For level="category", category_id and name. Then
+    area_range, iou_threshold, target, bins, n_bins, min_score, n (detections), and, null if n is 0:
 
     - ece: the mean over the bins of |gap|, weighted by n, where gap is mean target - mean score;
     - mce: the largest |gap| of a bin;
     - brier: the mean of (score - target)²;
-    - mean_gap: mean target - mean score, negative where scores are too high;
+    - mean_gap: mean target - mean score, negative if scores are too high;
     - mae: the mean of |score - target|.
 
-    With `n_resamples`, ece_low and ece_high follow ece, and so on: null where fewer than half of the resamples have a value,
-    or fewer than five units have a counted detection.
+    With `n_resamples`, ece_low and ece_high follow ece, and so on: null if fewer than half of the resamples have a value, or
+    fewer than five units have a detection that counts.
 
     The row "categories" with target="similarity" has the measures of Oksuz et al. (2023) and Kuzucu et al. (2024): with
     n_bins=25, ece is LaECE. At iou_threshold=1e-9, if that was evaluated, it is LaECE₀, and mae is LaACE₀.
@@ -94,7 +94,8 @@ def calibration(
     RowError
         scores outside [0, 1], such as logits
     ParameterError
-        a threshold or area range was not evaluated; another option has no such value; level="category" of pooled categories
+        a threshold or area range was not evaluated; another option has an invalid value; level="category" with pooled
+        categories
 
     Warns
     -----
@@ -126,16 +127,15 @@ def reliability(
     min_score: float = 0,
     level: str = "summary",
 ) -> pl.DataFrame:
-    """Compare scores with the share of detections that are right, bin by bin: the table behind a reliability chart.
+    """Compare scores with the share of correct detections, bin by bin: the table behind a reliability chart.
 
-    Parameters and errors are those of `calibration`, which sums these bins up.
+    Parameters and errors are the same as in `calibration`, which summarises these bins.
 
     Returns
     -------
     For level="category", category_id and name; then area_range, iou_threshold, target, min_score, bin (from 1), score_from,
-    score_to (its edges), n, mean_score, mean_target, gap (mean_target - mean_score; negative where
-    scores are too high), low and high (Wilson's 95 % interval of mean_target; null with target="similarity"). Empty bins have
-    rows, with n = 0 and null.
+    score_to (its edges), n, mean_score, mean_target, gap (mean_target - mean_score; negative if scores are too high), low and
+    high (Wilson's 95 % interval of mean_target; null with target="similarity"). Empty bins have rows, with n = 0 and null.
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1, 2], "category_id": [7, 7], "x": [0, 0], "y": [0, 50], "width": [9, 9], "height": [9, 9]}
@@ -151,18 +151,18 @@ def reliability(
 
 
 def calibration_table(self: Evaluation) -> pl.DataFrame:
-    """The table in SQL: `calibration` of every category at the lowest threshold, by default options; without names."""
+    """Compute the table in SQL: `calibration` of every category at the lowest threshold, with default options and no names."""
     return _calibrate(self, _defaults(self), "category")
 
 
 def reliability_table(self: Evaluation) -> pl.DataFrame:
-    """The table in SQL: `reliability` of every category at the lowest threshold, by default options; without names."""
+    """Compute the table in SQL: `reliability` of every category at the lowest threshold, with default options and no names."""
     return _bin_rows(self, _defaults(self), "category")
 
 
 @dataclass(frozen=True)
 class _Options:
-    """The options, checked; threshold and area range by number."""
+    """The validated options, with the numbers of threshold and area range."""
 
     threshold: int
     area: int
@@ -175,7 +175,7 @@ class _Options:
 def _choose(
     self: Evaluation, iou_threshold: float | None, area_range: str | None, n_bins: Any, bins: str, target: str, min_score: Any
 ) -> _Options:
-    """The options as they were given, or an error that says which is wrong."""
+    """Validate the options, and raise an error that names an invalid one."""
     refuse_scores(self.protocol, "scores to calibrate")
     n_bins = whole_number("n_bins", n_bins, most=_MOST_BINS)
     one_of("bins", bins, BINS)
@@ -191,7 +191,7 @@ def _defaults(self: Evaluation) -> _Options:
 
 
 def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
-    """The options as columns."""
+    """Return the options as columns."""
     return columns_at(self, at.threshold, at.area) | {
         "target": pl.lit(at.target),
         "bins": pl.lit(at.bins),
@@ -201,8 +201,8 @@ def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
 
 
 def _binned(self: Evaluation, at: _Options) -> tuple[Binned, int]:
-    """The counted detections in their bins, and how many lists there are."""
-    from apframe.evaluation.diagnose.outcomes import verdicts_at  # brings in NumPy, as the next one does
+    """Return the detections that count in their bins, and the number of lists."""
+    from apframe.evaluation.diagnose.outcomes import verdicts_at  # imports NumPy, as does the next one
     from apframe.evaluation.diagnose.score_bins import Binned, bin_edges, scored
 
     score = self.detections["score"]
@@ -221,17 +221,17 @@ def _binned(self: Evaluation, at: _Options) -> tuple[Binned, int]:
 def _calibrate(
     self: Evaluation, at: _Options, level: str, draws: Draws | None = None, confidence: float = 0.95
 ) -> pl.DataFrame:
-    """The table of `calibration` without names."""
+    """Return the table of `calibration` without names."""
     from apframe.evaluation.diagnose.calibration_intervals import measure
 
     binned, n_lists = _binned(self, at)
-    categories, whole, mean = measure(binned, n_lists, draws, confidence, pooled=self._pipeline.outline.is_pooled)
+    categories, of_all, mean = measure(binned, n_lists, draws, confidence, pooled=self._pipeline.outline.is_pooled)
     if level == "category":
         table = pl.DataFrame(categories).with_columns(self._pipeline.outline.lists["category_id"], **_conditions(self, at))
         first = "category_id"
     else:
         first = "average"
-        rows = [pl.DataFrame(whole), pl.DataFrame(mean)]
+        rows = [pl.DataFrame(of_all), pl.DataFrame(mean)]
         table = pl.concat(rows).with_columns(pl.Series(first, ["detections", "categories"]), **_conditions(self, at))
     measures = [name for name in categories if name != "n"]
     return table.select(first, *_conditions(self, at), pl.col("n").cast(pl.Int64), pl.col(measures).fill_nan(None))

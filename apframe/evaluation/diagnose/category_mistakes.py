@@ -1,4 +1,4 @@
-"""The fate of every detection and annotation when each that is left may be mistaken for one of another category."""
+"""Outcomes of all detections and annotations if unmatched ones may be mistaken for another category."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
-    """Every counted detection with the annotation that it is right about, mistaken for another, or nothing; and what is missed.
+    """Pair each detection that counts with its own annotation, with one that it is mistaken for, or none; and list misses.
 
     1. True positives stay matched. Ignored detections are left out.
-    2. Each false positive, by score (ties: image, then row), takes the missed annotation of another category that is most
-       similar, of equal ones the earlier one, if it reaches the threshold.
+    2. Each false positive, by score (ties: image, then row), is paired with the most similar missed annotation of another
+       category that reaches the threshold; among equally similar ones, with the earliest.
     3. The others have no partner.
 
-    `pair_across` says what is nobody's partner in step 2: groups of objects, copies for categories above.
+    `pair_across` defines annotations that are excluded in step 2: groups of objects, copies for categories above.
 
     Parameters
     ----------
     verdicts
         at one threshold and area range, from `verdicts_at`
     inputs
-        what was matched
+        the input of matching
 
     Returns
     -------
     detection, annotation (positions in the verdicts), true, found (the lists of the annotation and of the detection) and
-    similarity; null where there is no partner. Detections in their order, then the missed annotations in theirs.
+    similarity; null without a partner. Detections in their order, followed by the missed annotations in theirs.
     """
     became = outcomes(verdicts)
     free, missed = became.is_false, became.is_missed
@@ -58,40 +58,42 @@ def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
 
 
 def find_candidates(verdicts: Verdicts, inputs: Inputs, until: np.ndarray, since: np.ndarray) -> pl.DataFrame:
-    """The annotations that detections may be mistaken for, at some of the positions 0, 1, ... in a list of score cut-offs.
+    """Find annotations that detections may be mistaken for, at some of the positions 0, 1, ... in a list of score cut-offs.
 
     Parameters
     ----------
     verdicts, inputs
         as in `confuse`
     until
-        of each detection, the last position at which it may be mistaken for an annotation; -1 if it is never
+        for each detection, the last position at which it may be mistaken for an annotation; -1 for never
     since
-        of each annotation, the first position at which it is missed; greater than all of `until` if it never is
+        for each annotation, the first position at which it is missed; greater than all of `until` for never
 
     Returns
     -------
     detection, annotation (positions in the verdicts) and similarity, which reaches the threshold. There is a position at which
-    both are left. In no order.
+    both are unmatched. Unordered.
     """
     image = [table["image"].to_numpy() for table in (verdicts.detections, verdicts.annotations)]
-    wanted = np.flatnonzero(since <= until.max(initial=-1))
+    candidates = np.flatnonzero(since <= until.max(initial=-1))
     earliest = np.full(verdicts.images.height, until.max(initial=-1) + 1)
-    np.minimum.at(earliest, image[1][wanted], since[wanted])
+    np.minimum.at(earliest, image[1][candidates], since[candidates])
     free = np.flatnonzero(until >= earliest[image[0]])
-    rows = verdicts.detections["row"].to_numpy()[free], verdicts.annotations["row"].to_numpy()[wanted]
+    rows = verdicts.detections["row"].to_numpy()[free], verdicts.annotations["row"].to_numpy()[candidates]
     prepared = {name: each.take(rows[0 if name == "detection_shapes" else 1]) for name, each in inputs.prepared.items()}
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     pairs = pair_across(part, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
-    detection, annotation = free[pairs["detection"].to_numpy()], wanted[pairs["annotation"].to_numpy()]
+    detection, annotation = free[pairs["detection"].to_numpy()], candidates[pairs["annotation"].to_numpy()]
     similarity = pairs["similarity"].to_numpy()
-    least = thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0])[verdicts.annotations["list"].to_numpy()[annotation]]
-    kept = reaches(similarity, least, strict=inputs.protocol.matcher.strict) & (since[annotation] <= until[detection])
+    min_similarity = thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0])[
+        verdicts.annotations["list"].to_numpy()[annotation]
+    ]
+    kept = reaches(similarity, min_similarity, strict=inputs.protocol.matcher.strict) & (since[annotation] <= until[detection])
     return pl.DataFrame({"detection": detection[kept], "annotation": annotation[kept], "similarity": similarity[kept]})
 
 
 def choose(verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, stretch: np.ndarray | None = None) -> pl.DataFrame:
-    """The detections with the annotation that they are mistaken for: step 2 of `confuse`.
+    """Choose the annotation that each detection is mistaken for: step 2 of `confuse`.
 
     Parameters
     ----------
@@ -100,23 +102,24 @@ def choose(verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, stretch
     candidates
         the result of `find_candidates`, whose rows may be repeated in different stretches
     stretch
-        a number of each candidate. Each stretch is matched on its own, as if there were no others
+        a number for each candidate. Each stretch is matched separately, as if there were no others
 
     Returns
     -------
-    detection, annotation, similarity and stretch of the pairs that are chosen.
+    detection, annotation, similarity and stretch of the chosen pairs.
     """
     stretch = np.zeros(candidates.height, dtype=np.int64) if stretch is None else stretch
-    found, expected = (candidates[name].to_numpy() for name in ("detection", "annotation"))
-    # numbered in the order in which they choose: by score, equal ones as they came
-    rivals, number = np.unique(found, return_inverse=True)
+    detections, annotations = (candidates[name].to_numpy() for name in ("detection", "annotation"))
+    # numbered in the order in which they choose: by score, equal ones in their order
+    rivals, number = np.unique(detections, return_inverse=True)
     score, row = (verdicts.detections[name].gather(rivals).to_numpy() for name in ("score", "row"))
     rank = np.argsort(np.lexsort((row, -score)))[number]
-    # the matcher takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
-    place = -verdicts.annotations["row"].gather(expected).to_numpy().astype(np.int64)
+    # the matcher prefers the later of equally similar annotations, but the earlier one is required: so their order is
+    # reversed
+    place = -verdicts.annotations["row"].gather(annotations).to_numpy().astype(np.int64)
     n = int(stretch.max(initial=0)) + 1
     _, chosen, number = np.unique(rank * n + stretch, return_index=True, return_inverse=True)
-    _, taken, target = np.unique(place * n + stretch, return_index=True, return_inverse=True)
+    _, chosen_targets, target = np.unique(place * n + stretch, return_index=True, return_inverse=True)
     pairs = pl.DataFrame(
         {
             "detection": number.astype(np.uint32),
@@ -124,14 +127,14 @@ def choose(verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, stretch
             "similarity": candidates["similarity"],
         }
     )
-    nothing = np.zeros(len(taken), dtype=bool)
+    nothing = np.zeros(len(chosen_targets), dtype=bool)
     strict = inputs.protocol.matcher.strict
     assigned = match_by_score(pairs, nothing, nothing[None, :], np.array([-np.inf]), strict=strict)
-    chosen, taken = chosen[assigned["detection"].to_numpy()], taken[assigned["annotation"].to_numpy()]
+    chosen, chosen_targets = chosen[assigned["detection"].to_numpy()], chosen_targets[assigned["annotation"].to_numpy()]
     return pl.DataFrame(
         {
-            "detection": found[chosen].astype(np.uint32),
-            "annotation": expected[taken].astype(np.uint32),
+            "detection": detections[chosen].astype(np.uint32),
+            "annotation": annotations[chosen_targets].astype(np.uint32),
             "similarity": assigned["similarity"],
             "stretch": stretch[chosen],
         }

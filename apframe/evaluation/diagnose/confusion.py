@@ -26,35 +26,35 @@ _NAMES = [f"{side}_{column}" for side in _SIDES for column in ("category_id", "n
 def confusion(
     self: Evaluation, iou_threshold: float | None = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
-    """Count which categories are found as which others, which are missed, and what is found where there is nothing.
+    """Count which categories are predicted as which others, which are missed, and detections on background.
 
     A true positive of the evaluation is on the diagonal. Each other detection, by score, is then matched to the most similar
-    annotation of *another* category that is still free and reaches the IoU threshold. The others are background or missed.
-    So the table agrees with `thresholds` and `per_image(min_score=)`: the diagonal is tp, the cells of a found category add
-    up to tp + fp, and those of a true category to the annotations that count.
+    annotation of *another* category that is still unmatched and reaches the IoU threshold. The rest is background or missed. So
+    the table agrees with `thresholds` and `per_image(min_score=)`: the diagonal is tp, the cells of a found category sum to tp
+    + fp, and those of a true category to the annotations that count.
 
-    Ignored detections and annotations are left out, and so are detections beyond max_detections. Groups of objects are never
-    mistaken for another category. Where a protocol has a hierarchy, categories above each other are not mistaken either, and an
-    object is mistaken as its own category only, not as those above it. Nor are categories whose keypoints have other names
-    mistaken for each other, with a `CategoriesNotComparedWarning`.
+    Ignored detections and annotations are excluded, as are detections beyond max_detections. Groups of objects are never
+    mistaken for another category. With a hierarchy, categories above each other are not mistaken either, and an object is
+    mistaken only as its own category, not as those above it. Categories whose keypoints have different names are not mistaken
+    for each other, with a `CategoriesNotComparedWarning`.
 
     Parameters
     ----------
-    iou_threshold
+    one of the protocol's thresholds, within 1e-9; None for the lowest
         one of the protocol's, found to 1e-9; None is the lowest
-    area_range
+    the name of one of the protocol's area ranges; "all" by default
         the name of one of the protocol's; "all" by default
     min_score
-        leave out detections below this score: a number; a dict with a number for every category, by name or id; "best_f1", the
-        `is_best` row of `thresholds`, which leaves out all detections of categories without annotations; or a frame from
+        exclude detections below this score: a number; a dict with a number for every category, by name or id; "best_f1", the
+        `is_best` row of `thresholds`, which excludes all detections of categories without annotations; or a frame from
         `operating_points` of other data. By default, all detections count
 
     Returns
     -------
-    true_category_id, true_name (null: background, where no annotation is left), found_category_id, found_name (null: missed),
-    area_range, iou_threshold, min_score (of the found category; null: none), n, share_of_true (of the annotations of the true
-    category; null for background) and share_of_found (of the detections of the found category; null for missed). Only cells
-    with n > 0, by true and found category, null last. `confusion_pairs` has the rows behind them.
+    true_category_id, true_name (null for background), found_category_id, found_name (null for missed), area_range,
+    iou_threshold, min_score (of the found category; null for none), n, share_of_true (of the annotations of the true category;
+    null for background) and share_of_found (of the detections of the found category; null for missed). Only cells with n > 0,
+    by true and found category, null last. `confusion_pairs` has the rows behind them.
 
     Raises
     ------
@@ -75,15 +75,15 @@ def confusion(
 def confusion_pairs(
     self: Evaluation, iou_threshold: float | None = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
-    """List the detections and annotations behind the cells of `confusion`, a row for each that a cell counts.
+    """List the detections and annotations behind the cells of `confusion`, one row for each count.
 
-    Parameters and errors are those of `confusion`.
+    Parameters and errors are the same as in `confusion`.
 
     Returns
     -------
-    image_id, file_name, true_category_id, true_name, found_category_id, found_name, detection_id (null: missed), annotation_id
-    (null: background), score of the detection and similarity of the two. By true and found category, null last, then score,
-    highest first.
+    image_id, file_name, true_category_id, true_name, found_category_id, found_name, detection_id (null for missed),
+    annotation_id (null for background), score of the detection and similarity of the pair. By true and found category, null
+    last, then score, highest first.
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
@@ -93,17 +93,17 @@ def confusion_pairs(
     [(1, 'cat', 'dog', 0.9, 1.0)]
     """
     rows, verdicts, _ = _confused(self, *place_at(self.protocol, iou_threshold, area_range), min_score)
-    found, expected = (
+    of_detections, of_annotations = (
         table.select("image", "row", *other)[rows[name]]
         for table, name, other in ((verdicts.detections, "detection", ["score"]), (verdicts.annotations, "annotation", []))
     )
-    image = found["image"].zip_with(found["image"].is_not_null(), expected["image"])
+    image = of_detections["image"].zip_with(of_detections["image"].is_not_null(), of_annotations["image"])
     inputs = self._inputs
     rows = rows.with_columns(
         verdicts.images["image_id"].gather(image),
-        inputs.detections["detection_id"].gather(found["row"]),
-        inputs.annotations["annotation_id"].gather(expected["row"]),
-        found["score"],
+        inputs.detections["detection_id"].gather(of_detections["row"]),
+        inputs.annotations["annotation_id"].gather(of_annotations["row"]),
+        of_detections["score"],
     )
     order = ["true", "found", "score", "detection", "annotation"]
     rows = rows.sort(order, descending=[name == "score" for name in order], nulls_last=True)
@@ -113,7 +113,7 @@ def confusion_pairs(
 
 
 def confusion_table(self: Evaluation) -> pl.DataFrame:
-    """The table in SQL: `confusion` at the lowest threshold, without names; no rows where categories are pooled."""
+    """Compute the table in SQL: `confusion` at the lowest threshold, without names; empty if categories are pooled."""
     area = area_at(self.protocol, None)
     if self._pipeline.outline.is_pooled:
         no_rows = pl.DataFrame(schema={"true": pl.UInt32, "found": pl.UInt32})
@@ -123,16 +123,16 @@ def confusion_table(self: Evaluation) -> pl.DataFrame:
 
 
 def require_categories(self: Evaluation) -> None:
-    """An error where the categories are pooled."""
+    """Raise an error if the categories are pooled."""
     if self._pipeline.outline.is_pooled:
         problem = "the categories are pooled, so none can be mistaken for another"
         raise ParameterError(problem, "evaluate without pooling them to see which are")
 
 
 def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
-    """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
+    """Return the rows of `confuse`, the verdicts of their positions, and the cut-off of every list (null for none)."""
     require_categories(self)
-    from apframe.evaluation.diagnose.category_mistakes import confuse  # brings in NumPy, as the next one does
+    from apframe.evaluation.diagnose.category_mistakes import confuse  # imports NumPy, as does the next one
     from apframe.evaluation.diagnose.outcomes import verdicts_at
 
     if min_score is None or isinstance(min_score, (str, Mapping)) or not hasattr(min_score, "columns"):
@@ -145,7 +145,7 @@ def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts)
 
 
 def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int, area: int) -> pl.DataFrame:
-    """The cells with the ids of their categories, from the rows of `confuse`."""
+    """Return the cells with the ids of their categories, from the rows of `confuse`."""
     n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
     shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
     return _with_ids(counts, self._source.category_ids).select(
@@ -159,12 +159,12 @@ def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int
 
 
 def _with_ids(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """The table with the categories of the lists `true` and `found`."""
+    """Add the categories of the lists `true` and `found`."""
     return table.with_columns(ids.gather(table[side]).alias(f"{side}_category_id") for side in _SIDES)
 
 
 def _with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the names of both categories."""
+    """Add the names of both categories."""
     names = self.dataset.categories.select("category_id", "name")
     for side in _SIDES:
         of_side = names.rename(lambda column, side=side: f"{side}_{column}")  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The confusion matrix at many score cut-offs at once: which ones each of its rows holds at."""
+"""The confusion matrix at many score cut-offs at once: each row has the range of cut-offs at which it holds."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ _PAIR, _ENDS = ("detection", "annotation"), ("first", "last")
 
 
 def confusion_ranges(self: Evaluation, iou_threshold: float | None, scores: pl.Series | Sequence[float]) -> pl.DataFrame:
-    """Find what is mistaken for what at every one of many scores: `confusion_pairs(iou_threshold, min_score=)` of all of them.
+    """Compute `confusion_pairs(iou_threshold, min_score=)` for many scores at once.
 
-    A detection is counted in one cell at low scores and in another at high ones, where other detections are left out and what
-    these matched is free. So each row says from which score to which it holds.
+    A detection is counted in one cell at low scores and in another at high ones, where other detections are excluded and their
+    matches are free. So each row has the range of scores at which it holds.
 
-    1. Where leaving out low scores changes no match of higher ones, a detection is a true positive, a false one or ignored at
+    1. If removing low scores does not change matches of higher ones, a detection is a true positive, a false one or ignored at
        all scores up to its own, and an annotation is missed at all scores above that of its true positive.
-    2. So a detection may be mistaken for an annotation at a range of scores. Detections choose by score, so those that are left
-       out do not change what the others choose. Among candidates that hang together, choices change only where another
-       annotation becomes free. They are matched once for each stretch between two such scores, all of them side by side.
-    3. What remains of the ranges is background or missed.
+    2. So a detection may be mistaken for an annotation at a range of scores. Detections choose by score, so removed ones do
+       not change the choices of others. Among connected candidates, choices change only at scores at which another
+       annotation becomes free. They are matched once for each stretch between two such scores, all of them in parallel.
+    3. The rest of the ranges is background or missed.
 
-    Where a matcher does not have the property of step 1, all is matched again at each score.
+    If a matcher does not have the property of step 1, everything is matched again at each score.
 
     Parameters
     ----------
     iou_threshold
-        as in `confusion`. The area range is that of the headline numbers
+        as in `confusion`. The area range is the one of the headline numbers
     scores
         1 to 100 numbers in ascending order
 
     Returns
     -------
-    image_id, detection_id (null: missed), annotation_id (null: background), true_category_id (null: background),
-    found_category_id (null: missed), first, last: the row is one of the cell at `scores[first]`, ..., `scores[last]`. In no
-    order.
+    image_id, detection_id (null for missed), annotation_id (null for background), true_category_id (null for background),
+    found_category_id (null for missed), first, last: the row belongs to its cell at `scores[first]`, ..., `scores[last]`.
+    Unordered.
 
     Raises
     ------
     ParameterError
-        as in `confusion`; scores that are none, too many, not in order or not numbers
+        as in `confusion`; no scores, too many, not ascending or not numbers
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> truth = Dataset({"image_id": [1]}, {"category_id": [1, 2]}, box | {"category_id": [1]})
-    >>> found = {name: [*value, *value] for name, value in box.items()} | {"category_id": [1, 2], "score": [0.4, 0.9]}
-    >>> rows = confusion_ranges(evaluate(truth, found), 0.5, [0.2, 0.5, 0.7, 1])
+    >>> detections = {name: [*value, *value] for name, value in box.items()} | {"category_id": [1, 2], "score": [0.4, 0.9]}
+    >>> rows = confusion_ranges(evaluate(truth, detections), 0.5, [0.2, 0.5, 0.7, 1])
     >>> rows.select("true_category_id", "found_category_id", "first", "last").sort(pl.all()).rows()
     [(None, 2, 0, 0), (1, None, 3, 3), (1, 1, 0, 0), (1, 2, 1, 2)]
     """
@@ -89,13 +89,13 @@ def _read_scores(scores: pl.Series | Sequence[float]) -> np.ndarray:
 
 
 def _match_once(verdicts: Verdicts, inputs: Inputs, cuts: np.ndarray) -> pl.DataFrame:
-    """The rows of `_match_at_each`, where leaving out low scores changes no match of higher ones."""
+    """Compute the rows of `_match_at_each`, if removing low scores does not change matches of higher ones."""
     became, n = outcomes(verdicts), len(cuts)
     until = np.searchsorted(cuts, verdicts.detections["score"].to_numpy(), side="right") - 1
     true = verdicts.hits.filter(pl.col("true") > 0)
     right, matched = (true[name].to_numpy() for name in _PAIR)
     since = np.where(became.counts, 0, n)
-    hits = [verdicts.hits[name].to_numpy() for name in _PAIR]  # also of ignored detections
+    hits = [verdicts.hits[name].to_numpy() for name in _PAIR]  # including ignored detections
     np.maximum.at(since, hits[1], until[hits[0]] + 1)
     wrong = np.where(became.is_false, until, -1)
     candidates = find_candidates(verdicts, inputs, wrong, since)
@@ -114,18 +114,18 @@ def _match_once(verdicts: Verdicts, inputs: Inputs, cuts: np.ndarray) -> pl.Data
 def _match_stretches(
     verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, until: np.ndarray, since: np.ndarray
 ) -> pl.DataFrame:
-    """detection, annotation (positions in the verdicts), first, last: who is mistaken for whom; see `find_candidates`.
+    """Return detection, annotation (positions in the verdicts), first, last of the mistakes; see `find_candidates`.
 
-    Whoever chooses before a detection is left wherever it is left itself. So its choice changes only where an annotation
-    appears: there the positions of its component are cut. Every component is matched once in each of its stretches.
+    Detections that choose before another one are present wherever that one is. So its choice changes only where an annotation
+    becomes free: there, the positions of its component are cut. Every component is matched once in each of its stretches.
     """
-    found, expected = (candidates[name].to_numpy() for name in _PAIR)
+    detections, annotations = (candidates[name].to_numpy() for name in _PAIR)
     width = int(until.max(initial=-1)) + 2
-    component = connect(found, expected) * width
-    begin = component + since[expected]
-    cuts = np.unique(np.concatenate([begin, component + width - 1]))  # also behind the last stretch of each component
+    component = connect(detections, annotations) * width
+    begin = component + since[annotations]
+    cuts = np.unique(np.concatenate([begin, component + width - 1]))  # also after the last stretch of each component
     place = np.searchsorted(cuts, begin)
-    n_stretches = np.searchsorted(cuts, component + until[found], side="right") - place
+    n_stretches = np.searchsorted(cuts, component + until[detections], side="right") - place
     copy = np.repeat(np.arange(len(place)), n_stretches)
     stretch = np.arange(len(copy)) + np.repeat(place - np.cumsum(n_stretches) + n_stretches, n_stretches)
     chosen = choose(verdicts, inputs, candidates[copy], stretch)
@@ -136,9 +136,9 @@ def _match_stretches(
 
 
 def _remainder(stays: pl.DataFrame, name: str, begin: np.ndarray, end: np.ndarray) -> pl.DataFrame:
-    """The column `name` (positions), first and last: where in its range `begin`, ..., `end` each row has no other stay."""
+    """Return column `name` (positions), first and last: the parts of each row's range `begin`, ..., `end` without a stay."""
     position = np.concatenate([stays[name].to_numpy(), np.arange(len(begin))])
-    first, last = (np.concatenate([stays[of].to_numpy(), end + 1]) for of in _ENDS)  # with one more, behind the last
+    first, last = (np.concatenate([stays[of].to_numpy(), end + 1]) for of in _ENDS)  # with one more, after the last one
     order = np.lexsort((first, position))
     position, first, last = position[order], first[order], last[order]
     is_first = np.diff(position, prepend=-1) != 0
@@ -148,19 +148,19 @@ def _remainder(stays: pl.DataFrame, name: str, begin: np.ndarray, end: np.ndarra
 
 
 def _match_at_each(self: Evaluation, threshold: int, area: int, cuts: np.ndarray) -> pl.DataFrame:
-    """detection, annotation (rows of the inputs' tables), true, found (the lists of both), first and last."""
+    """Return detection, annotation (rows of the inputs' tables), true, found (the lists of both), first and last."""
     parts = []
-    with collecting() as said:
+    with collecting() as warnings:
         for position, cut in enumerate(cuts.tolist()):
             verdicts = verdicts_at(self._pipeline.at_score(cut), threshold, area)
             at = {end: pl.lit(position, pl.Int16) for end in _ENDS}
             parts.append(_by_row(confuse(verdicts, self._inputs).select(*_PAIR, **at), verdicts))
-    warn_again(dict.fromkeys(said))
+    warn_again(dict.fromkeys(warnings))
     return _join_adjacent(pl.concat(parts))
 
 
 def _by_row(rows: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
-    """With rows of the inputs' tables in place of positions in the verdicts, and the lists of both."""
+    """Replace positions in the verdicts by rows of the inputs' tables, and add the lists of both."""
     columns: dict[str, pl.Series] = {}
     for name, side in zip(_PAIR, ("found", "true"), strict=True):
         table = getattr(verdicts, f"{name}s")
@@ -169,18 +169,18 @@ def _by_row(rows: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
 
 
 def _join_adjacent(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one pair that follow each other, as one."""
+    """Join consecutive rows of one pair into one."""
     rows = rows.sort(*_PAIR, "first")
     follows = pl.all_horizontal(
         *(pl.col(name).eq_missing(pl.col(name).shift()) for name in _PAIR), pl.col("first") == pl.col("last").shift() + 1
     )
-    begins = rows.select(~follows.fill_null(False)).to_series()  # the first row has none before it
+    begins = rows.select(~follows.fill_null(False)).to_series()  # the first row has no row before it
     ends = begins.shift(-1, fill_value=True)
     return rows.filter(begins).with_columns(rows.filter(ends)["last"])
 
 
 def _with_ids(self: Evaluation, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the ids of images, objects and categories."""
+    """Add the ids of images, objects and categories to the rows."""
     inputs, categories = self._inputs, self._source.category_ids
     of_found, of_true = (
         table["image_id"].gather(rows[name]) for table, name in zip((inputs.detections, inputs.annotations), _PAIR, strict=True)

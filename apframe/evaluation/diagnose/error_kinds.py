@@ -1,4 +1,4 @@
-"""The kinds of errors as values: when a detection or an annotation is one, and what fixing it does."""
+"""The types of errors as values: the condition for a detection or an annotation, and the effect of fixing it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from apframe.listing import Listing
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """One kind of error.
+    """One type of error.
 
     Attributes
     ----------
     name
-        as the column `error` has it
+        the value in the column `error`
     description
-        in one sentence
+        one sentence
     condition
-        when a false positive or a missed annotation is of this kind, if it is of none before. t is the IoU threshold, b the
+        the condition for a false positive or a missed annotation that is of no earlier type. t is the IoU threshold, b the
         background threshold; `same` and `other` are the largest similarities to annotations of its own and of other categories
     fix
-        what fixing all errors of this kind does
+        the effect of fixing all errors of this type
     is_special
-        whether it is not a kind of its own, but all false positives or all missed annotations
+        whether it is not a type of its own, but all false positives or all missed annotations
     """
 
     name: str
@@ -88,18 +88,19 @@ ERROR_KINDS = {
         ),
     )
 }
-"""By name, in the order of tables."""
-ENDS = ("low", "high", "se")  # the columns of the intervals of what errors cost
+"""The types of errors by name, in the order of tables."""
+ENDS = ("low", "high", "se")  # the columns of the intervals of errors' costs
 OF_DETECTIONS = ("cls", "loc", "both", "dupe", "bkg")
 KINDS = tuple(name for name, kind in ERROR_KINDS.items() if not kind.is_special)
 
 
 def error_kinds(name: str | None = None) -> Listing:
-    """List the kinds of errors of `Evaluation.errors` and `Evaluation.error_impact`, or describe the one of this name.
+    """List the kinds of errors of `Evaluation.errors` and `Evaluation.error_impact`, or describe the one with this name.
 
     The frame has name, description, condition, fix and is_special, and prints within 80 columns. In a condition, t is the IoU
     threshold, b the background threshold, and `same` and `other` are the largest similarities of a detection to annotations of
-    its own and of other categories. The order of decision is loc, cls, dupe, bkg, both. An unknown name is a ParameterError.
+    its own and of other categories. They are decided in the order loc, cls, dupe, bkg, both. An unknown name is a
+    ParameterError.
 
     Source: Bolya et al., TIDE, ECCV 2020.
 

@@ -1,4 +1,4 @@
-"""One number for the score thresholds of a category: LRP at its best, log-average miss rate, mean sensitivity (FROC)."""
+"""One number for the score thresholds of a category: the best LRP, log-average miss rate, mean sensitivity (FROC)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LEVELS = ("category", "point")
 
 
 def lrp(self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None) -> pl.DataFrame:
-    """The optimal localization recall precision error (oLRP) of each category, and their mean; lower is better.
+    """Compute the optimal localization recall precision error (oLRP) per category, and the mean; lower is better.
 
-    LRP is the mean cost of true positives, false positives and misses: a false positive or a miss costs 1, a true positive
-    `(1 - similarity) / (1 - iou_threshold)`. oLRP is its smallest value over the score thresholds. Because a miss costs as much
-    as a false positive, the score threshold of oLRP is low where recall is low: it is no threshold for safety.
+    LRP is the mean cost of true positives, false positives and misses: a false positive or a miss costs 1, a true positive `(1
+    - similarity) / (1 - iou_threshold)`. oLRP is its smallest value over the score thresholds. Because a miss costs as much as
+    a false positive, the score threshold of oLRP is low if recall is low: it is not a safety threshold.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def lrp(self: Evaluation, iou_threshold: float | None = None, area_range: str | 
     the true positives), lrp_fp (false positives among the detections), lrp_fn (misses among the annotations) and
     score_threshold: the highest score at which LRP is smallest.
     All are null without annotations. Without true positives olrp and lrp_fn are 1, the others null. The last row, without a
-    category_id, has the means over the categories that have a value. Pooled categories have one row.
+    category_id, has the means over the categories for which they are defined. Pooled categories have one row.
 
     Source: Oksuz et al., TPAMI 2021 (arXiv 2011.10772).
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]}
-    >>> found = box | {"score": [0.6], "width": [9]}
-    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [1]}, box), found)
+    >>> detections = box | {"score": [0.6], "width": [9]}
+    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [1]}, box), detections)
     >>> ev.lrp(0.5).select("category_id", pl.col("olrp").round(6), "score_threshold").rows()
     [(1, 0.2, 0.6), (None, 0.2, 0.6)]
     """
@@ -66,11 +66,11 @@ def miss_rates(
     fppi: Sequence[float] = LAMR_POINTS,
     level: str = "category",
 ) -> pl.DataFrame:
-    """The log-average miss rate (LAMR, MR⁻²) of each category, and their mean: the measure of pedestrian detection.
+    """Compute the log-average miss rate (LAMR, MR⁻²) per category, and the mean: the measure of pedestrian detection.
 
     It is the geometric mean of the miss rates at nine numbers of false positives per image, evenly spaced by their logarithm
-    from .01 to 1. The miss rate at a number is that of the lowest score with at most as many false positives per image, or 1 if
-    the highest score has more. All evaluated images count, also those without annotations.
+    from .01 to 1. The miss rate at a number is that of the lowest score with at most this many false positives per image, or 1
+    if the highest score has more. All evaluated images count, including those without annotations.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def miss_rates(
     Returns
     -------
     category_id, name, area_range, iou_threshold, n_annotations (those that count) and lamr, null without annotations. The last
-    row, without a category_id, has the mean over the categories that have a value. Pooled categories have one row.
-    With level="point", instead of lamr: fppi, score_threshold (null if the highest score has more) and miss_rate; no means.
+    row, without a category_id, has the mean over the categories for which it is defined. Pooled categories have one row. With
+    level="point", instead of lamr: fppi, score_threshold (null if the highest score has more) and miss_rate; no means.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def miss_rates(
     >>> round(evaluate(truth, two | {"x": [90, 0], "score": [0.9, 0.8]}).miss_rates(0.5)["lamr"][0], 6)
     0.680395
 
-    The first score is a false positive in ten images, which is above four of the points: the miss rate is 1 at these, and .5 at
+    The first score is a false positive in ten images, which exceeds four of the points: the miss rate is 1 at these, and .5 at
     the other five.
     """
     points, is_known = _points(fppi), pl.col("n_annotations") > 0
@@ -124,41 +124,42 @@ def froc(
     interpolate: bool = False,
     level: str = "category",
 ) -> pl.DataFrame:
-    """The mean sensitivity of the FROC curve (CPM) of each category, and their mean: the measure of lesion detection.
+    """Compute the mean sensitivity of the FROC curve (CPM) per category, and the mean: the measure of lesion detection.
 
     It is the mean recall at 1/8, 1/4, 1/2, 1, 2, 4 and 8 false positives per image. The recall at a number is that of the
-    lowest score with at most as many false positives per image, or 0 if the highest score has more. All evaluated images count.
+    lowest score with at most this many false positives per image, or 0 if the highest score has more. All evaluated images
+    count.
 
     Parameters
     ----------
     iou_threshold, area_range
         as in `matches`
     fppi
-        other numbers of false positives per image; CAMELYON takes 1/4 to 8
+        other numbers of false positives per image; CAMELYON uses 1/4 to 8
     interpolate
-        join the points of the curve by straight lines from (0, 0) on, as the challenge does. This differs only among
-        detections with equal scores
+        connect the points of the curve by straight lines from (0, 0) on, as the challenge does. This only makes a difference
+        among detections with equal scores
     level
         "category": one row per category. "point": one row per category and number of false positives per image
 
     Returns
     -------
     category_id, name, area_range, iou_threshold, n_annotations (those that count) and cpm, null without annotations. The last
-    row, without a category_id, has the mean over the categories that have a value. Pooled categories have one row.
-    With level="point", instead of cpm: fppi, score_threshold (null if the highest score has more) and recall; no means.
+    row, without a category_id, has the mean over the categories for which it is defined. Pooled categories have one row. With
+    level="point", instead of cpm: fppi, score_threshold (null if the highest score has more) and recall; no means.
 
     Raises
     ------
     ParameterError
         a threshold or an area range that was not evaluated, numbers that are not above 0, an unknown level
 
-    Source: Setio et al., Medical Image Analysis 2017 (LUNA16). A second detection of one annotation is a false positive here,
+    Source: Setio et al., Medical Image Analysis 2017 (LUNA16). Here, a second detection of an annotation is a false positive,
     unless the protocol ignores it.
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
-    >>> found = {name: 2 * each for name, each in box.items()} | {"x": [90, 0], "score": [0.9, 0.8]}
-    >>> ev = evaluate(Dataset({"image_id": range(2)}, {"category_id": [1]}, box), found)
+    >>> detections = {name: 2 * each for name, each in box.items()} | {"x": [90, 0], "score": [0.9, 0.8]}
+    >>> ev = evaluate(Dataset({"image_id": range(2)}, {"category_id": [1]}, box), detections)
     >>> ev.froc(0.5, fppi=[0.25, 1], level="point").select("fppi", "recall").rows()
     [(0.25, 0.0), (1.0, 1.0)]
     """
@@ -172,7 +173,7 @@ def froc(
 
 
 def _points(fppi: Any) -> list[float]:
-    """The numbers of false positives per image, ascending."""
+    """Return the numbers of false positives per image, ascending."""
     points = [fppi] if isinstance(fppi, (int, float)) else list(fppi)
     for each in points:
         if isinstance(each, bool) or not isinstance(each, (int, float)) or not 0 < each < float("inf"):
@@ -189,7 +190,7 @@ def _joined(categories: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 def _read(
     self: Evaluation, iou_threshold: float | None, area_range: str | None, points: list[float], *, interpolate: bool = False
 ) -> pl.DataFrame:
-    """Where each category is at each number of false positives per image: by category, then fppi.
+    """Read each category's curve at each number of false positives per image: by category, then fppi.
 
     Columns: those of `Pipeline.positives`, fppi; score_threshold, recall and miss_rate, which are null before the first score.
     """
@@ -213,7 +214,7 @@ def _read(
 
 
 def _averaged(long: pl.DataFrame, points: list[float]) -> pl.DataFrame:
-    """The mean of the column `value` over the points: one row per category."""
+    """Return the mean of the column `value` over the points: one row per category."""
     first = long.gather_every(len(points)).select("category_id", "area_range", "iou_threshold", "n_annotations")
     if long.is_empty():
         return first.with_columns(value=pl.lit(None, pl.Float64))
@@ -221,7 +222,7 @@ def _averaged(long: pl.DataFrame, points: list[float]) -> pl.DataFrame:
 
 
 def _with_mean(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
-    """The table with names, and a last row of the means of its numbers over the categories that have them."""
+    """Add names, and a last row with the means of the numbers over the categories for which they are defined."""
     named = with_names(self, table)
     if self._pipeline.outline.is_pooled:
         return named

@@ -1,4 +1,4 @@
-"""Why AP is what it is: the errors of an evaluation, and what each kind costs."""
+"""The errors of an evaluation, and the cost of each type in AP."""
 
 from __future__ import annotations
 
@@ -32,57 +32,57 @@ BACKGROUND = 0.1
 
 
 def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: float | None = None) -> pl.DataFrame:
-    """One row per false positive and per missed annotation, with the kind of error that it is (TIDE).
+    """List false positives and missed annotations, one row each, with their type of error (TIDE).
 
-    `apf.error_kinds()` lists the kinds with their conditions and what fixing them does. Annotations of other categories are
-    compared by the similarity of the protocol. Crowds and ignored annotations are never what an error is about, and ignored
-    detections and those beyond max_detections are no errors. Where categories are pooled there are no errors `cls` and `both`.
+    `apf.error_kinds()` lists the types with their conditions and the effects of fixing them. Annotations of other categories
+    are compared by the similarity of the protocol. Crowds and ignored annotations are never the target of an error, and ignored
+    detections and those beyond max_detections are not errors. If categories are pooled, there are no errors `cls` and `both`.
     With a hierarchy, copies of annotations for categories above their own, and annotations of categories above or below the
     detection's, are not annotations of another category, as in `confusion`.
 
     Parameters
     ----------
     iou_threshold
-        one of the protocol's, found to 1e-9; None is the lowest
+        one of the protocol's thresholds, within 1e-9; None for the lowest
     background
-        a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold).
-        None: 0.1, or 0 where the threshold is not above that; where the protocol compares distances, which are negative, twice
-        the threshold
+        a false positive whose similarity to every annotation is at most this value is an error `bkg`; in [0, iou_threshold).
+        None: 0.1, or 0 if the threshold is not above that; or twice the threshold, if the protocol compares distances, which
+        are negative
 
     Returns
     -------
-    iou_threshold, image_id, file_name, category_id, name, detection_id, score (these two null for missed annotations), error,
-    annotation_id (what it is about; null for `bkg`), target_category_id and target_name (the category of that), similarity (to
-    that; null for missed ones), same and other (largest similarity to an annotation of the detection's category, and of other
+    iou_threshold, image_id, file_name, category_id, name, detection_id, score (these two are null for missed annotations),
+    error, annotation_id (the target; null for `bkg`), target_category_id and target_name (its category), similarity (to it;
+    null for missed ones), same and other (largest similarity to an annotation of the detection's category, and of other
     categories; null below `background`), and is_fixable: whether fixing the error gives a true positive, null for missed
-    annotations. Detections come by category and rank, then missed annotations by category. An annotation that is missed and
-    that an error `cls` or `loc` is about has no row of its own.
+    annotations. Detections come by category and rank, followed by missed annotations by category. A missed annotation that is
+    the target of an error `cls` or `loc` has no row of its own.
 
     Raises
     ------
     ParameterError
-        a threshold that was not evaluated, or `background` is not below it
+        a threshold was not evaluated, or `background` is not below it
 
     Warns
     -----
     CategoriesNotComparedWarning
-        keypoints are compared, and categories have different ones: there are no errors `cls` and `both` then
+        keypoints are compared, and categories have different ones: then there are no errors `cls` and `both`
 
     Source: Bolya et al., TIDE, ECCV 2020, with COCO's rules for crowds, limits and ties.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
     ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
-    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9},
+    >>> detections = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9},
     ...          {"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 4], "score": 0.8}]
-    >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
+    >>> evaluate(truth, detections).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
     [(2, 'loc', 5, False), (1, 'cls', 5, True)]
     """
     return with_labels(self, error_rows(self, iou_threshold, background))
 
 
 def error_rows(self: Evaluation, iou_threshold: float | None, background: float | None = None) -> pl.DataFrame:
-    """`errors` without file_name and the names of categories."""
+    """Compute `errors` without file_name and the names of categories."""
     refuse_scores(self.protocol, "kinds of errors")
     return stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background))
 
@@ -97,46 +97,46 @@ def error_impact(
     unit: str | None = None,
     within: str | None = None,
 ) -> pl.DataFrame:
-    """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
+    """Compute the rise of AP at one threshold if all errors of a type are fixed (TIDE), which ranks types by cost.
 
-    Each kind is fixed alone, by editing what matching decided, and AP is computed again by the protocol's own definition.
-    `apf.error_kinds()` says what fixing does. The rises do not add up to anything: fixing two kinds at once may give more than
-    both, or less. A rise can be slightly negative, for `cls`, `loc`, `miss` and `fn`.
+    Each type is fixed separately, by editing the verdicts of matching, and AP is computed again by the protocol's definition.
+    `apf.error_kinds()` describes each fix. The rises do not add up: fixing two types at once may give more than both, or less.
+    A rise can be slightly negative, for `cls`, `loc`, `miss` and `fn`.
 
     Parameters
     ----------
     iou_threshold, background
         as in `errors`
     by
-        keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
-        the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
-        the whole evaluation
+        keys as in the method `by`: a row for each slice and type, with the keys first. Images and objects are those of the
+        slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of the
+        whole evaluation
     intervals
-        also low, high (the 95 % interval of delta_ap) and se: how far the rise would move with other images of the same kind.
-        An error stays one of its kind. See `Evaluation.intervals`, also for when they are null
+        adds low, high (the 95 % interval of delta_ap) and se: how far the rise would move with other images of the same kind.
+        An error keeps its type. See `Evaluation.intervals`, which also says when they are null
     unit, within
-        of the intervals, see `Evaluation.intervals`
+        the units and strata of the intervals, see `Evaluation.intervals`
 
     Returns
     -------
     category_id, name (both null for the mean over the categories with positives, which comes first), iou_threshold, error (`fp`
-    and `fn` are all false positives and all missed annotations), n (number of errors; those of detections count in the
-    category of the detection), ap and delta_ap (both null without positives). If no positives are left once errors are fixed,
-    AP is 1 if no detection counts, and 0 otherwise. With `by`, the keys are there instead of category_id and name, and `ap` and
-    `delta_ap` are means.
+    and `fn` are all false positives and all missed annotations), n (number of errors; those of detections count in the category
+    of the detection), ap and delta_ap (both null without positives). If no positives remain after errors are fixed, AP is 1 if
+    no detection counts, and 0 otherwise. With `by`, the keys replace category_id and name, and `ap` and `delta_ap` are means.
 
     Raises
     ------
     ParameterError
-        a threshold that was not evaluated, `background` is not below it, or keys that `by` refuses
+        a threshold was not evaluated, `background` is not below it, or `by` rejects the keys
 
     Source: Bolya et al., TIDE, ECCV 2020.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
     ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
-    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9}]
-    >>> evaluate(truth, found).error_impact().filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
+    >>> detections = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> impact = evaluate(truth, detections).error_impact()
+    >>> impact.filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
     [(1, 0.0, 0.9999999999999998)]
     """
     refuse_scores(self.protocol, "effects of errors on average precision")
@@ -154,13 +154,13 @@ def error_impact(
 
 
 def usual_background(self: Evaluation, threshold: int = 0) -> float:
-    """The background at a threshold, by number: 0 where that is not above the usual one; twice a distance."""
+    """Return the default background at a threshold (number): 0 if that is not above the usual one; twice a distance."""
     foreground = self._pipeline.outline.thresholds[threshold]
     return BACKGROUND if foreground > BACKGROUND else min(2 * foreground, 0.0)
 
 
 def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float | None = None) -> pl.DataFrame:
-    """The table of a name at a threshold, by number; as it was stored, if it is one that is."""
+    """Return the table of a name at a threshold (number): stored, if it was stored, or computed."""
     background = usual_background(self) if background is None else background
     compute = _errors_table if name == "errors" else _impact_table
     if threshold == 0 and background == usual_background(self):
@@ -169,36 +169,40 @@ def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, backgrou
 
 
 def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float | None) -> tuple[int, float]:
-    """The number of the threshold, and the background threshold as a number."""
+    """Validate the threshold and the background, and return the number of the former and the value of the latter."""
     threshold = threshold_at(self.protocol, iou_threshold)
     foreground = self._pipeline.outline.thresholds[threshold]
-    least = self.protocol.similarity.bounds[0]
+    min_background = self.protocol.similarity.bounds[0]
     if background is None:
         background = usual_background(self, threshold)
-    if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
-        lowest = "below the" if least < 0 else "at least 0 and below the IoU"
+    if (
+        isinstance(background, bool)
+        or not isinstance(background, (int, float))
+        or not min_background <= background < foreground
+    ):
+        lowest = "below the" if min_background < 0 else "at least 0 and below the IoU"
         problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"
         raise ParameterError(problem, option="background")
     return threshold, float(background)
 
 
 def _find(self: Evaluation, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
-    """The verdicts at a threshold, by number, with their outcomes and errors."""
-    from apframe.evaluation.diagnose.find_errors import errors_of  # brings in NumPy
+    """Return the verdicts at a threshold (number), with their outcomes and errors."""
+    from apframe.evaluation.diagnose.find_errors import errors_of  # imports NumPy
 
     return errors_of(self._pipeline, threshold, background)
 
 
 def _errors_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
-    """See `errors`."""
+    """Compute the table of `errors` without names."""
     import numpy as np
 
     from apframe.evaluation.diagnose.find_errors import NONE
 
-    verdicts, _, found = _find(self, threshold, background)
+    verdicts, _, errors = _find(self, threshold, background)
     detections, annotations = self._inputs.detections, self._inputs.annotations
-    at, missed = np.flatnonzero(found.kind != NONE), np.flatnonzero(found.is_miss)
-    target = pl.Series(np.concatenate([found.target[at], missed]))
+    at, missed = np.flatnonzero(errors.kind != NONE), np.flatnonzero(errors.is_miss)
+    target = pl.Series(np.concatenate([errors.target[at], missed]))
     target = verdicts.annotations["row"].gather(target.set(target == NONE, None))
     rows = [verdicts.detections["row"].gather(at), verdicts.annotations["row"].gather(missed)]
 
@@ -217,28 +221,28 @@ def _errors_table(self: Evaluation, threshold: int, background: float) -> pl.Dat
         "category_id": of_both("category_id"),
         "detection_id": of_detections(detections["detection_id"].gather(rows[0])),
         "score": of_detections(verdicts.detections["score"].gather(at)),
-        "error": kinds.gather(np.concatenate([found.kind[at], np.full(len(missed), len(OF_DETECTIONS))])),
+        "error": kinds.gather(np.concatenate([errors.kind[at], np.full(len(missed), len(OF_DETECTIONS))])),
         "annotation_id": annotations["annotation_id"].gather(target),
         "target_category_id": annotations["category_id"].gather(target),
-        "similarity": numbers(found.similarity),
-        "same": numbers(found.same),
-        "other": numbers(found.other),
-        "is_fixable": of_detections(pl.Series(found.is_fixable[at], dtype=pl.Boolean)),
+        "similarity": numbers(errors.similarity),
+        "same": numbers(errors.same),
+        "other": numbers(errors.other),
+        "is_fixable": of_detections(pl.Series(errors.is_fixable[at], dtype=pl.Boolean)),
     }
     table = _with_threshold(self, pl.DataFrame(columns), threshold)
     return table.select(column.name for column in RESULTS["errors"])
 
 
 def _impact_table(self: Evaluation, threshold: int, background: float, units: Units | None = None) -> pl.DataFrame:
-    """See `error_impact`, without `name`; with units also the intervals."""
+    """Compute the table of `error_impact` without `name`; with units also the intervals."""
     import numpy as np
 
     from apframe.evaluation.diagnose.fixes import Impact
     from apframe.evaluation.diagnose.rises import Sampled
 
-    verdicts, found, each = _find(self, threshold, background)
+    verdicts, became, each = _find(self, threshold, background)
     sampled = None if units is None else Sampled(units, np.arange(verdicts.images.height))
-    impact = Impact.of(verdicts, found, each, self.protocol, sampled=sampled)
+    impact = Impact.of(verdicts, became, each, self.protocol, sampled=sampled)
     ids = verdicts.lists["category_id"]
     table = impact.mean(np.ones(len(ids), dtype=bool)).with_columns(category_id=pl.lit(None, ids.dtype))
     if not verdicts.is_pooled:
@@ -251,7 +255,7 @@ def _impact_table(self: Evaluation, threshold: int, background: float, units: Un
 def _of_slices(
     self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float, units: Units | None
 ) -> pl.DataFrame:
-    """See `error_impact` with `by`."""
+    """Compute `error_impact` with `by`."""
     import numpy as np
 
     from apframe.evaluation.comparison.slice_rows import numbers_of_images
@@ -259,25 +263,25 @@ def _of_slices(
     from apframe.evaluation.diagnose.rises import Sampled
 
     columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
-    whole = _find(self, threshold, background)
+    errors_of_all = _find(self, threshold, background)
     fixed: dict[str, Verdicts] = {}
-    last: Masks | None = None  # slices of other categories alone follow one another
+    last: Masks | None = None  # slices that only differ in their categories follow one another
     slices, tables = [], []
     for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
-        within = {table: masks[table] for table in ("images", "detections", "annotations")}
-        if last is None or not _are_equal(last, within):
-            last = within
-            if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
-                found = _find(self._subset(within), threshold, background)
-                of_kinds, images = fix_all(*found), None
+        masks_of_objects = {table: masks[table] for table in ("images", "detections", "annotations")}
+        if last is None or not _are_equal(last, masks_of_objects):
+            last = masks_of_objects
+            if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matches anew
+                errors_of_slice = _find(self._subset(masks_of_objects), threshold, background)
+                of_kinds, images = fix_all(*errors_of_slice), None
             else:
-                found, fixed = whole, fixed or fix_all(*whole)
+                errors_of_slice, fixed = errors_of_all, fixed or fix_all(*errors_of_all)
                 of_kinds, images = fixed, masks["images"]["images"].to_numpy()
-            numbers = numbers_of_images(whole[0].images, found[0])
+            numbers = numbers_of_images(errors_of_all[0].images, errors_of_slice[0])
             sampled = None if units is None else Sampled(units, numbers if images is None else numbers[images])
-            impact = Impact.of(*found, self.protocol, of_kinds, images, sampled)
+            impact = Impact.of(*errors_of_slice, self.protocol, of_kinds, images, sampled)
         categories = masks["categories"]["categories"].to_numpy()
-        kept = np.array([True]) if whole[0].is_pooled else categories
+        kept = np.array([True]) if errors_of_all[0].is_pooled else categories
         slices.append(values)
         tables.append(impact.mean(kept))
     if not slices:
@@ -288,7 +292,7 @@ def _of_slices(
 
 
 def _with_ends(table: pl.DataFrame, columns: Sequence[str], units: Units | None) -> pl.DataFrame:
-    """The columns, and with units the intervals: null if AP has no derivative."""
+    """Select the columns, and with units the intervals, which are null if AP has no derivative."""
     if units is None:
         return table.select(columns)
     nothing = [pl.lit(None, pl.Float64).alias(name) for name in ENDS if name not in table.columns]
@@ -296,7 +300,7 @@ def _with_ends(table: pl.DataFrame, columns: Sequence[str], units: Units | None)
 
 
 def _are_equal(one: Masks, other: Masks) -> bool:
-    """Whether two slices are of the same images, detections and annotations."""
+    """Return True if two slices have the same images, detections and annotations."""
     return all(
         one[table] is masks
         or (one[table].keys() == masks.keys() and all(one[table][name].equals(mask) for name, mask in masks.items()))
@@ -305,5 +309,5 @@ def _are_equal(one: Masks, other: Masks) -> bool:
 
 
 def _with_threshold(self: Evaluation, table: pl.DataFrame, threshold: int) -> pl.DataFrame:
-    """The table with the threshold of that number, rounded as tables show it."""
+    """Add the threshold with this number, rounded as in other tables."""
     return table.with_columns(iou_threshold=columns_at(self, threshold, 0)["iou_threshold"])

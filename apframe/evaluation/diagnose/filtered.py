@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-_LOW = 0.1  # the lowest score of results that were not filtered is below this, where the highest is 1 at most
-_FEW = 20  # detections of an image: an unfiltered detector gives more
+_LOW = 0.1  # unfiltered results have a lowest score below this, if the highest is at most 1
+_FEW = 20  # detections per image: an unfiltered detector returns more
 _LEAST = 10  # images: fewer are an example by hand
 _REMEDY = "write the results again with a score threshold of 0.001 or none"
 EQUAL_REMEDY = "use the confidence of each detection as its score"
@@ -17,21 +17,20 @@ EQUAL_REMEDY = "use the confidence of each detection as its score"
 def why_filtered(
     scores: pl.Series, per_image: Callable[[], pl.Series], number: str = "AP", where: str = ""
 ) -> tuple[str, str] | None:
-    """Say why results look filtered, and what to do: all scores are above .1, and images have fewer than 20 detections.
+    """Return the reason why results look filtered, and a remedy: all scores exceed .1, with few detections per image.
 
-    None if they do not look so. If all scores are equal, that is said instead.
-
-    That is the median over all images of the ground truth, where images without detections count as 0. Of scores above 1, a
-    tenth of the highest takes the place of .1. There must be 10 images.
+    None if they do not look filtered. If all scores are equal, this is the reason instead. Few means a median below 20 over all
+    images of the ground truth, where images without detections count as 0. If scores exceed 1, a tenth of the highest replaces
+    .1. There must be 10 images.
 
     Parameters
     ----------
     scores
-        some of them, with the lowest and the highest of all
+        some of the scores, including the lowest and the highest
     per_image
-        gives the number of detections of each image; it is called only where no score is low
+        a function that returns the number of detections of each image; only called if no score is low
     number, where
-        the number that needs low scores, and which results these are (" in model_a"), for the message
+        for the message: the number that requires low scores, and the name of the results (" in model_a")
 
     >>> problem, remedy = why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 0, 0, 1, 2, 2, 9, 9, 9, 9]))
     >>> print(problem)  # doctest: +NORMALIZE_WHITESPACE
@@ -40,7 +39,7 @@ def why_filtered(
     >>> why_filtered(pl.Series([0.05, 0.9]), lambda: pl.Series([2] * 10))
     >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([20] * 10))
     """
-    low: Any = scores.min()  # null where there are no scores
+    low: Any = scores.min()  # null without scores
     if low is None or low <= _LOW or low <= _LOW * scores.max():  # type: ignore[operator]
         return None
     counts = per_image()
@@ -55,7 +54,7 @@ def why_filtered(
 
 
 def why_equal(score: float) -> str:
-    """Say what is wrong if all detections have this score.
+    """Describe the problem if all detections have this score.
 
     >>> why_equal(1.0)
     'all detections have score 1, so they are ranked in the order of the input'
@@ -64,7 +63,7 @@ def why_equal(score: float) -> str:
 
 
 def detections_per_image(detections: pl.DataFrame, n_images: int) -> pl.Series:
-    """The number of detections of each image, 0 where there are none; copies for other classes do not count.
+    """Count the detections of each image, 0 without any; copies for other classes do not count.
 
     >>> sorted(detections_per_image(pl.DataFrame({"image_id": [7, 7, 9]}), 4))
     [0, 0, 1, 2]

@@ -1,4 +1,4 @@
-"""What fixing errors does to AP: edit the verdicts, and rank again."""
+"""The effect of fixing errors on AP: edit the verdicts, and rank again."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 
-def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdicts:
-    """The verdicts as they are once all errors of a kind are fixed.
+def fix(kind: str, verdicts: Verdicts, became: Outcomes, errors: Errors) -> Verdicts:
+    """Return the verdicts after fixing all errors of a type.
 
-    A fixable error `loc` becomes a true positive in its place, a fixable `cls` one in the list of its target, where it ranks by
-    its score. Other errors of detections are removed. Missed annotations are removed, too.
+    A fixable error `loc` becomes a true positive in its list, a fixable `cls` becomes one in the list of its target, where its
+    score ranks it. Other errors of detections are removed, as are missed annotations.
 
     Source: Bolya et al., TIDE, ECCV 2020.
     """
     if kind == "fp":
-        return verdicts.without(np.flatnonzero(found.is_false))
+        return verdicts.without(np.flatnonzero(became.is_false))
     if kind in ("fn", "miss"):
-        return verdicts.without_annotations(np.flatnonzero(found.is_missed if kind == "fn" else errors.is_miss))
+        return verdicts.without_annotations(np.flatnonzero(became.is_missed if kind == "fn" else errors.is_miss))
     number = OF_DETECTIONS.index(kind)
     removed = np.flatnonzero((errors.kind == number) & ~errors.is_fixable)
-    left = verdicts.without(removed)
+    remaining = verdicts.without(removed)
     fixed = np.flatnonzero((errors.kind == number) & errors.is_fixable)
     if number not in (CLS, LOC) or not len(fixed):
-        return left
+        return remaining
     target = errors.target[fixed]
     rows = pl.DataFrame(
         {"detection": fixed - np.searchsorted(removed, fixed), "annotation": target, "similarity": errors.similarity[fixed]}
     ).with_columns(first=0, last=1, ranges=1, true=1)
-    return left.with_hits(rows, verdicts.annotations["list"].to_numpy()[target] if number == CLS else None)
+    return remaining.with_hits(rows, verdicts.annotations["list"].to_numpy()[target] if number == CLS else None)
 
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """What the errors of each kind cost: arrays over the lists.
+    """The costs of the errors of each type: arrays over the lists.
 
     Attributes
     ----------
     counts
-        how many errors there are, by kind: those of detections in the list that these are in
+        the number of errors, by type, each in the list of its detection
     ap, after
-        average precision before, and by kind after its errors are fixed; a list without positives has 1 if none of its
+        average precision before, and by type after its errors are fixed; a list without positives has 1 if none of its
         detections counts, otherwise 0
     has_positives
         whether AP is defined
     weights
-        how often each list counts in means
+        the weight of each list in means
     rises
-        how sure the rises are; None if that was not asked for, or AP has no derivative
+        the uncertainty of the rises; None if it was not requested, or AP has no derivative
     """
 
     counts: Mapping[str, np.ndarray]
@@ -77,20 +77,20 @@ class Impact:
     def of(
         cls,
         verdicts: Verdicts,
-        found: Outcomes,
+        became: Outcomes,
         errors: Errors,
         protocol: Protocol,
         fixed: Mapping[str, Verdicts] | None = None,
         images: np.ndarray | None = None,
         sampled: Sampled | None = None,
     ) -> Impact:
-        """Of the whole, or of some images, which are given as one flag each; `fixed` are the verdicts once fixed, if known.
+        """Compute the costs over all images, or over some, given as flags; `fixed` are the fixed verdicts, if known.
 
-        `sampled` asks how sure the rises are: it is about the images that are left.
+        With `sampled`, which describes the remaining images, the rises have intervals.
         """
 
         def of_kind(kind: str) -> Ranked:
-            edited = fix(kind, verdicts, found, errors) if fixed is None else fixed[kind]
+            edited = fix(kind, verdicts, became, errors) if fixed is None else fixed[kind]
             return rank(edited if images is None else edited.of_images(images), protocol, sampled)
 
         part = verdicts if images is None else verdicts.of_images(images)
@@ -98,7 +98,7 @@ class Impact:
             after = dict(zip(ERROR_KINDS, threads.map(of_kind, ERROR_KINDS), strict=True))
         before = rank(part, protocol, sampled)
         return cls(
-            count_errors(verdicts, found, errors, images),
+            count_errors(verdicts, became, errors, images),
             before.ap,
             {kind: each.ap for kind, each in after.items()},
             before.has_positives,
@@ -107,7 +107,7 @@ class Impact:
         )
 
     def table(self) -> pl.DataFrame:
-        """A row for each list and kind: error, n, ap and delta_ap, these two null without positives."""
+        """Return a row for each list and type: error, n, ap and delta_ap; the latter two are null without positives."""
         n, repeated = len(self.ap), len(ERROR_KINDS)
         ap = np.where(self.has_positives, self.ap, np.nan)
         after = np.stack([self.after[kind] for kind in ERROR_KINDS], axis=1)
@@ -123,7 +123,7 @@ class Impact:
         ).with_columns(cs.float().fill_nan(None))
 
     def mean(self, lists: np.ndarray) -> pl.DataFrame:
-        """A row for each kind, of some of the lists: the sum of n, and the means over those with positives."""
+        """Return a row for each type, for some of the lists: the sum of n, and the means over lists with positives."""
         kept = lists & self.has_positives
         ap = self.ap[kept]
         values = [ap, *(self.after[kind][kept] - ap for kind in ERROR_KINDS)]
@@ -141,18 +141,18 @@ class Impact:
         )
 
 
-def fix_all(verdicts: Verdicts, found: Outcomes, errors: Errors) -> dict[str, Verdicts]:
-    """The verdicts once the errors of each kind are fixed, by kind."""
+def fix_all(verdicts: Verdicts, became: Outcomes, errors: Errors) -> dict[str, Verdicts]:
+    """Return the verdicts after fixing the errors of each type, by type."""
     with pool() as threads:
-        return dict(zip(ERROR_KINDS, threads.map(lambda kind: fix(kind, verdicts, found, errors), ERROR_KINDS), strict=True))
+        return dict(zip(ERROR_KINDS, threads.map(lambda kind: fix(kind, verdicts, became, errors), ERROR_KINDS), strict=True))
 
 
 def count_errors(
-    verdicts: Verdicts, found: Outcomes, errors: Errors, images: np.ndarray | None = None
+    verdicts: Verdicts, became: Outcomes, errors: Errors, images: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """How many errors of each kind every list has, by kind; those of some images, if these are given as one flag each."""
-    of_detections = {kind: errors.kind == number for number, kind in enumerate(OF_DETECTIONS)} | {"fp": found.is_false}
-    of_annotations = {"miss": errors.is_miss, "fn": found.is_missed}
+    """Count the errors of each type in every list, by type; optionally of some images, given as flags."""
+    of_detections = {kind: errors.kind == number for number, kind in enumerate(OF_DETECTIONS)} | {"fp": became.is_false}
+    of_annotations = {"miss": errors.is_miss, "fn": became.is_missed}
 
     def counts(table: pl.DataFrame, flags: np.ndarray) -> np.ndarray:
         kept = flags if images is None else flags & images[table["image"].to_numpy()]

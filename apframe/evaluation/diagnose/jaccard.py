@@ -1,4 +1,4 @@
-"""The Jaccard index of people in crowds (JI): pairs of the best assignment over all that is there, image by image."""
+"""The Jaccard index of people in crowds (JI): pairs of the best assignment over all objects, image by image."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def jaccard_index(
     min_scores: Sequence[float] = _SCORES,
     level: str = "category",
 ) -> pl.DataFrame:
-    """The Jaccard index (JI) of each category: how much of what is there or detected is matched, averaged over the images.
+    """Compute the Jaccard index (JI) per category: the share of annotations and detections that match, averaged over images.
 
-    Of the n detections of an image with a score above s, and its m annotations, k are matched one to one, so that the sum of
-    their similarities is the largest. Detections and annotations that are not matched and lie inside an ignored annotation
-    (intersection over themselves above the threshold) are left out of n and m. JI at s is the mean of `k / (m + n - k + 1e-6)`
-    over the images with any; JI is the largest over the s.
+    Of the n detections of an image with a score above s and its m annotations, k are matched one to one, so that the sum of
+    their similarities is largest. Unmatched detections and annotations inside an ignored annotation (intersection over their
+    own area above the threshold) are excluded from n and m. JI at s is the mean of `k / (m + n - k + 1e-6)` over the images
+    with any; JI is the largest value over all s.
 
     Parameters
     ----------
     iou_threshold
-        one of the protocol's; by default the lowest
+        one of the protocol's thresholds; by default the lowest
     min_scores
-        the scores s that detections must be above
+        the scores s, which detections must exceed
     level
         "category": one row per category. "image": one row per category, s and image with any
 
     Returns
     -------
-    category_id, name, iou_threshold, jaccard_index, score_threshold (the lowest s at which it is the largest) and n_images
-    (those with any); null where there are none. With level="image", instead of these two: image_id, score_threshold,
-    n_annotations, n_detections and n_matched.
+    category_id, name, iou_threshold, jaccard_index, score_threshold (the lowest s at which it is largest) and n_images (those
+    with any); null if there are none. With level="image", instead of the last two: image_id, score_threshold, n_annotations,
+    n_detections and n_matched.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def jaccard_index(
     Warns
     -----
     UnitWarning
-        scores go beyond 1, and min_scores do not
+        scores exceed 1, but min_scores do not
 
     Source: Chu et al., CVPR 2020; CrowdDet, `JIToolkits/JI_tools.py` and `compute_JI.py`.
 
@@ -74,12 +74,12 @@ def jaccard_index(
     scores = [float(each) for each in min_scores if isinstance(each, (int, float)) and not isinstance(each, bool)]
     if not scores or len(scores) < len(list(min_scores)):
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
-    from apframe.evaluation.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
+    from apframe.evaluation.diagnose.jaccard_counts import JaccardCounts  # imports NumPy
 
     inputs, threshold = self._inputs, self._pipeline.outline.thresholds[number]
     highest = inputs.detections["score"].max()
     if isinstance(highest, float) and max(scores) <= 1 < highest:
-        problem = f"scores go up to {highest:g}, but those that the Jaccard index tries only to {max(scores):g}"
+        problem = f"scores go up to {highest:g}, but the Jaccard index is only computed up to {max(scores):g}"
         warn(f"{problem}: scale the scores, or name others as min_scores", UnitWarning)
     images = JaccardCounts(inputs, threshold)
     table = pl.concat([images.at(score) for score in sorted(scores)])

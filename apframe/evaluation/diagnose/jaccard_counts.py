@@ -1,4 +1,4 @@
-"""How many detections and annotations of an image are matched in the best assignment, and how many there are to match."""
+"""Counts for the Jaccard index: matched detections and annotations of an image in the best assignment, and their totals."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _SMALL = 1e-6  # added to the divisor, as in the reference
 
 
 class JaccardCounts:
-    """The objects of each image and category, and who overlaps whom; counted among detections above a score at a time.
+    """The objects of each image and category, with their overlaps; `at` counts detections above one score.
 
     Parameters
     ----------
     inputs
-        what is evaluated
+        the input of the evaluation
     threshold
-        the similarity that a pair has to reach, or be above
+        the similarity that a pair has to reach or exceed
     """
 
     def __init__(self, inputs: Inputs, threshold: float) -> None:
         self._strict, self._threshold = inputs.protocol.matcher.strict, threshold
         self._ids = inputs.image_ids
         ignored = inputs.ignored
-        found, truth = cells = number_cells(inputs)
+        detection_cells, annotation_cells = cells = number_cells(inputs)
         self._score = inputs.detections["score"]
-        self._found, self._truth = found, truth.with_columns(ignored=ignored)
+        self._found, self._truth = detection_cells, annotation_cells.with_columns(ignored=ignored)
         pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored, cells=cells)
         reach = self._reached(pairs)
         of_region = ignored.gather(pairs["annotation"])
@@ -50,7 +50,7 @@ class JaccardCounts:
         return pl.Series(count_reached(similarity, np.array([self._threshold]), strict=self._strict) > 0)
 
     def _people_inside(self, inputs: Inputs) -> pl.Series:
-        """The annotations that lie inside an ignored one."""
+        """Return the annotations inside an ignored one."""
         ignored = self._truth["ignored"]
         rows = pl.int_range(len(ignored), eager=True)
         people, regions = rows.filter(~ignored), rows.filter(ignored)
@@ -63,7 +63,7 @@ class JaccardCounts:
         return people.gather(pairs.filter(self._reached(pairs))["detection"].unique())
 
     def at(self, score: float) -> pl.DataFrame:
-        """The images with any, at a score.
+        """Count objects in the images with any, at a score.
 
         Columns: category, image, image_id, score_threshold, n_annotations, n_detections, n_matched, jaccard_index.
         """
@@ -73,8 +73,8 @@ class JaccardCounts:
         matched = match_largest_sum(
             pairs, np.zeros(n, dtype=bool), np.zeros((1, n), dtype=bool), np.array([-np.inf]), strict=False
         )
-        found = self._found.select("category", "image").with_row_index("row").filter(is_above)
-        found = found.with_columns(
+        detections = self._found.select("category", "image").with_row_index("row").filter(is_above)
+        detections = detections.with_columns(
             is_matched=pl.col("row").is_in(matched["detection"].implode()),
             is_inside=pl.col("row").is_in(self._found_inside.implode()),
         )
@@ -88,7 +88,7 @@ class JaccardCounts:
                 each.filter(pl.col("is_matched") | ~pl.col("is_inside"))
                 .group_by("category", "image")
                 .agg(pl.len().alias(name), n_matched=pl.col("is_matched").sum())
-                for each, name in ((truth, "n_annotations"), (found, "n_detections"))
+                for each, name in ((truth, "n_annotations"), (detections, "n_detections"))
             ],
             how="diagonal",
         )
@@ -98,14 +98,14 @@ class JaccardCounts:
         counts = counts.sort("category", "image").with_columns(
             pl.col("n_annotations", "n_detections", "n_matched").cast(pl.Int64)
         )
-        m, found_n, k = (pl.col(name) for name in ("n_annotations", "n_detections", "n_matched"))
+        m, n_detections, k = (pl.col(name) for name in ("n_annotations", "n_detections", "n_matched"))
         return counts.select(
             "category",
             "image",
             self._ids.gather(counts["image"]).alias("image_id"),
             pl.lit(score).alias("score_threshold"),
             m,
-            found_n,
+            n_detections,
             k,
-            jaccard_index=k / (m + found_n - k + _SMALL),
+            jaccard_index=k / (m + n_detections - k + _SMALL),
         )

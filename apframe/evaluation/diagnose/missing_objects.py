@@ -1,4 +1,4 @@
-"""Missing objects: detections that no annotation explains, of one evaluation or several."""
+"""Missing objects: detections that no annotation explains, from one evaluation or several."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ONE_OBJECT = 0.5  # similarity of the detections of one missing object
 
 
 def detections_of(missing: pl.DataFrame, evaluations: Sequence[Evaluation]) -> pl.DataFrame:
-    """The detections of rows of `label_errors`, in their order, and their proposed_category_id.
+    """Return the detections of rows of `label_errors`, in their order, with their proposed_category_id.
 
-    The column `run` is the number of the evaluation. Where that has no such detection, all other columns are null.
+    The column `run` is the number of the evaluation. If it has no such detection, all other columns are null.
     """
     rows = missing.with_row_index("row").select("row", "run", "detection_id", "proposed_category_id")
     parts = [
@@ -32,9 +32,9 @@ def detections_of(missing: pl.DataFrame, evaluations: Sequence[Evaluation]) -> p
 
 
 def objects_of(detections: pl.DataFrame, evaluation: Evaluation) -> np.ndarray:
-    """The number of the object of each of the detections that `detections_of` returns: that of the first row that shows it.
+    """Number the object of each detection of `detections_of` by the first row with this object.
 
-    Those of one image and category show the same object if they are similar by .5 or more, directly or by others between them.
+    Detections of one image and category are the same object if their similarity is .5 or more, directly or through others.
     """
     import numpy as np
 
@@ -42,17 +42,17 @@ def objects_of(detections: pl.DataFrame, evaluation: Evaluation) -> np.ndarray:
     if detections.is_empty():
         return label
     cell = pl.struct("image_id", "proposed_category_id").rank("dense").cast(pl.Int64)
-    shown = detections.drop("detection_id").with_columns(cell=cell).drop("proposed_category_id")
+    objects = detections.drop("detection_id").with_columns(cell=cell).drop("proposed_category_id")
     similarity = evaluation.protocol.similarity
     if similarity.uses_images:
-        shown = with_image_sizes(shown, evaluation.dataset.images)
+        objects = with_image_sizes(objects, evaluation.dataset.images)
     ids = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    with treating_malformed(MALFORMED_KEPT):  # by the evaluations
+    with treating_malformed(MALFORMED_KEPT):  # the evaluations have treated them
         pairs = similarity.pair(
-            shown.with_columns(detection_id=ids), shown.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
+            objects.with_columns(detection_id=ids), objects.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
         ).filter(pl.col("similarity") >= _ONE_OBJECT)
     one, other = (pairs[name].to_numpy() for name in ("detection", "annotation"))
-    while True:  # the lowest number wanders through the group, which is small
+    while True:  # the lowest number spreads through the group, which is small
         lower = label.copy()
         np.minimum.at(lower, one, label[other])
         np.minimum.at(lower, other, label[one])

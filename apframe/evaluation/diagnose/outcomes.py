@@ -1,4 +1,4 @@
-"""Verdicts at one threshold and area range, and what became of each detection and annotation there."""
+"""Verdicts at one threshold and area range, and the outcomes of detections and annotations there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apframe.matching.verdicts import Verdicts, has_bit
 
 
 def verdicts_at(verdicts: Verdicts, threshold: int, k: int) -> Verdicts:
-    """The verdicts of one threshold, one area range (both by number) and the largest limit, beyond which detections are gone.
+    """Return the verdicts for one threshold, one area range (numbers) and the largest limit; further detections are removed.
 
     >>> from apframe.matching.verdicts import example
     >>> verdicts_at(example(), 0, 0).hits.select("first", "last", "ranges", "true").rows()
@@ -23,7 +23,7 @@ def verdicts_at(verdicts: Verdicts, threshold: int, k: int) -> Verdicts:
     holds &= (hits["first"].to_numpy() <= threshold) & (threshold < hits["last"].to_numpy())
     hits = hits.filter(pl.Series(holds))
     ones = np.ones(hits.height, dtype=np.uint8)
-    within = (verdicts.detections["place"] <= limit).to_numpy()
+    is_within = (verdicts.detections["place"] <= limit).to_numpy()
     at_one = replace(
         verdicts,
         thresholds=verdicts.thresholds[threshold : threshold + 1],
@@ -41,7 +41,7 @@ def verdicts_at(verdicts: Verdicts, threshold: int, k: int) -> Verdicts:
             pl.Series("true", has_bit(hits["true"].to_numpy(), k).astype(np.uint8)),
         ),
     )
-    return at_one if within.all() else at_one.without(np.flatnonzero(~within))
+    return at_one if is_within.all() else at_one.without(np.flatnonzero(~is_within))
 
 
 def _as_one(table: pl.DataFrame, bits: str, k: int) -> pl.DataFrame:
@@ -50,15 +50,15 @@ def _as_one(table: pl.DataFrame, bits: str, k: int) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the detections and annotations of `verdicts_at`, by position.
+    """The outcomes of the detections and annotations of `verdicts_at`, by position.
 
     Attributes
     ----------
     is_true, is_false
-        of the detections; one that is neither is ignored
+        for detections; a detection that is neither is ignored
     counts, is_found, is_taken
-        of the annotations: whether it is a positive, whether a true positive matches it, and whether any detection does: one
-        that is ignored keeps it from being missed
+        for annotations: whether it is a positive, whether a true positive matches it, and whether any detection does: even an
+        ignored detection keeps it from being missed
     """
 
     is_true: np.ndarray
@@ -69,16 +69,16 @@ class Outcomes:
 
     @property
     def is_missed(self) -> np.ndarray:
-        """The positives that no detection matches."""
+        """True for positives that no detection matches."""
         return self.counts & ~self.is_taken
 
 
 def outcomes(verdicts: Verdicts) -> Outcomes:
-    """The outcomes of `verdicts_at`.
+    """Compute the outcomes of `verdicts_at`.
 
     >>> from apframe.matching.verdicts import example
-    >>> found = outcomes(verdicts_at(example(), 0, 0))
-    >>> found.is_true.tolist(), found.is_false.tolist(), found.is_missed.tolist()
+    >>> result = outcomes(verdicts_at(example(), 0, 0))
+    >>> result.is_true.tolist(), result.is_false.tolist(), result.is_missed.tolist()
     ([True, False], [False, True], [False])
     """
     detection, annotation, true = (verdicts.hits[name].to_numpy() for name in ("detection", "annotation", "true"))

@@ -1,4 +1,4 @@
-"""Images by what went wrong in them."""
+"""Images ranked by their errors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _AT = ["area_range", "iou_threshold"]
 
 
 def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame) -> pl.LazyFrame:
-    """The outcomes of every image, at each threshold and area range.
+    """Count the outcomes of every image, at each threshold and area range.
 
     Parameters
     ----------
     matches
-        from `expand_matches`
+        the result of `expand_matches`
     every
-        area_range, iou_threshold and image_id, all that get a row; those without matches count 0
+        area_range, iou_threshold and image_id of all rows of the result; those without matches have counts of 0
 
     Returns
     -------
@@ -33,7 +33,7 @@ def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame) -> pl.LazyFrame:
     of_true = pl.col("similarity").filter(pl.col("outcome") == "tp").sort()
     counts = matches.group_by(*_AT, "image_id").agg(
         *((pl.col("outcome") == name).sum().cast(pl.Int64).alias(name) for name in ("tp", "fp", "fn")),
-        # a running sum of sorted values, as the last bit of `mean` depends on where in memory the group lies
+        # a running sum of sorted values, because the last bit of `mean` depends on the group's place in memory
         mean_similarity=of_true.cum_sum().last() / of_true.len(),
     )
     return (

@@ -1,4 +1,4 @@
-"""How many detections overlap annotations at all, and what is likely to be wrong if none of them matches one."""
+"""Counts of detections that overlap annotations at all, and the probable mistake if none of them matches one."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from apframe.tables.shapes.shape import Shape
 from apframe.wording import counted
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
-_MOST_OF_IMAGES = 4 * MOST  # the same where all those of an image are wanted, and one image may have very many
+_MOST_OF_IMAGES = 4 * MOST  # the same if all detections of an image are needed, and one image may have very many
 LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
 _NEARNESS = {INTERVALS: f"overlaps one by tIoU {LOW} or more", SPHERES: "is near one"}
 
 
 def spread(detections: pl.DataFrame) -> pl.DataFrame:
-    """At most 20,000 of the detections, evenly spread, and of their columns what `n_overlapping` needs."""
+    """Return at most 20,000 of the detections, evenly spread, with the columns that `n_overlapping` requires."""
     return detections.gather_every(max(1, -(-detections.height // MOST))).select(*KEYS.values(), *BOX)
 
 
 def of_some_images(detections: pl.DataFrame) -> pl.DataFrame:
-    """The detections of images that are evenly spread, about 20,000, and all of each image unless that are far more."""
+    """Return the detections of evenly spread images, about 20,000, complete unless an image has far more."""
     n_images = max(1, -(-detections.height // MOST))
     images = detections["image_id"].unique().sort().gather_every(n_images)
-    found = detections if n_images == 1 else detections.filter(is_known(detections["image_id"], images))
-    return found.gather_every(max(1, -(-found.height // _MOST_OF_IMAGES)))
+    sample = detections if n_images == 1 else detections.filter(is_known(detections["image_id"], images))
+    return sample.gather_every(max(1, -(-sample.height // _MOST_OF_IMAGES)))
 
 
 def n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float) -> int:
-    """How many detections overlap an annotation, of the same image (and category: `on`), by an IoU of `least` or more."""
+    """Number of detections that overlap an annotation of the same image (and category: `on`) by an IoU of `least` or more."""
     return _n_overlapping(detections, annotations, on, least, "place")
 
 
 def n_fitted(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float) -> tuple[int, int]:
-    """How many annotations at least one detection overlaps, as `n_overlapping`, and how many are where detections are.
+    """Numbers of annotations that a detection overlaps, see `n_overlapping`, and of those in images with detections.
 
-    However many detections there are beside these changes nothing, as those of low scores are mostly false.
+    Additional detections change nothing, because those of low scores are mostly false.
 
     >>> boxes = {"image_id": [1, 1, 2], "x": [0.0, 50.0, 0.0], "y": [0.0] * 3, "width": [9.0] * 3, "height": [9.0] * 3}
     >>> annotations = pl.DataFrame(boxes | {"is_crowd": [False] * 3})
@@ -62,28 +62,28 @@ def _n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequ
 def why_nothing_matches(
     detections: pl.DataFrame, annotations: pl.DataFrame, *, least: int, by_category: bool, shape: Shape | None = None
 ) -> str | None:
-    """What is likely to be wrong with detections of which none matches an annotation; None if they may just be bad ones.
+    """Describe what is probably wrong with detections of which none matches an annotation; None if they may just be bad.
 
-    There must be `least` of them or more, and nothing at all that fits: no detection on an image with annotations, or no box
-    that overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category. Boxes are those
-    around intervals and spheres, whose own columns are shown where `shape` is theirs.
+    There must be `least` of them or more, and nothing that fits: no detection on an image with annotations, or no box that
+    overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category. For intervals and
+    spheres, these are the boxes around them, and their own columns are printed if `shape` is theirs.
 
     >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
     >>> annotations = pl.DataFrame([{"annotation_id": 7, "image_id": 1, "category_id": 1} | box])
-    >>> found = pl.DataFrame([{"detection_id": k, "image_id": 1, "category_id": 1} | box | {"x": 50.0} for k in range(10)])
-    >>> print(why_nothing_matches(found, annotations, least=10, by_category=True))  # doctest: +NORMALIZE_WHITESPACE
+    >>> detections = pl.DataFrame([{"detection_id": k, "image_id": 1, "category_id": 1} | box | {"x": 50.0} for k in range(10)])
+    >>> print(why_nothing_matches(detections, annotations, least=10, by_category=True))  # doctest: +NORMALIZE_WHITESPACE
     none of the 10 detections on images with annotations overlaps one by IoU 0.1 or more; on image 1, for example, detection 0
     is at [50, 0, 9, 9], annotation 7 at [0, 0, 9, 9] (x, y, width, height)
     """
-    found, boxes = (frame.filter(pl.col("x").is_not_null()) for frame in (detections, annotations))
-    if found.height < least or boxes.is_empty():
+    boxed, boxes = (frame.filter(pl.col("x").is_not_null()) for frame in (detections, annotations))
+    if boxed.height < least or boxes.is_empty():
         return None
     images = boxes["image_id"].unique()
-    on_annotated = found.filter(is_known(found["image_id"], images))
+    on_annotated = boxed.filter(is_known(boxed["image_id"], images))
     if on_annotated.is_empty():
         return (
-            f"none of the {counted(found.height, 'detection')} is on an image with annotations; for example, there are "
-            f"detections on image {found['image_id'][0]!r}, annotations on image {boxes['image_id'][0]!r}"
+            f"none of the {counted(boxed.height, 'detection')} is on an image with annotations; for example, there are "
+            f"detections on image {boxed['image_id'][0]!r}, annotations on image {boxes['image_id'][0]!r}"
         )
     if on_annotated.height < least:
         return None

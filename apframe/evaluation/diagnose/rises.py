@@ -1,4 +1,4 @@
-"""The rise of AP if verdicts are edited, and how sure it is: from what each image contributes before and after."""
+"""The rise of AP if verdicts are edited, with its uncertainty: from the influence of images before and after."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 _THE_CELL = Cell((0,), area_range=0, limit=0)  # of verdicts at one threshold, area range and limit
-_NUMBERS = 1 << 22  # that are computed at a time
+_NUMBERS = 1 << 22  # numbers that are computed at once
 
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """The units of all images, and which of these the images of some verdicts are, by number."""
+    """The units of all images, and the numbers of the images of some verdicts among them."""
 
     units: Units
     images: np.ndarray
@@ -55,19 +55,19 @@ class Contributions:
         return Contributions(lists, units, np.concatenate([self.influence, -other.influence]))
 
     def by_list(self, begin: int, end: int, n_units: int) -> np.ndarray:
-        """The sums by list, from one to another, and unit."""
+        """Return the sums by list, from one number to another, and by unit."""
         own = (self.lists >= begin) & (self.lists < end)
         place = (self.lists[own].astype(np.int64) - begin) * n_units + self.units[own]
         return np.bincount(place, self.influence[own], (end - begin) * n_units).reshape(end - begin, n_units)
 
     def of_mean(self, shares: np.ndarray, n_units: int) -> np.ndarray:
-        """The sums by unit, where each list has a share."""
+        """Return the sums by unit, weighted by a share of each list."""
         return np.bincount(self.units, self.influence * shares[self.lists], n_units)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """AP of each list of verdicts at one threshold and area range, and what contributes to it, if it has a derivative.
+    """AP of each list of verdicts at one threshold and area range, and the contributions to it, if it has a derivative.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class Ranked:
     has_positives
         whether AP is defined
     weights
-        how often each list counts in means
+        the weight of each list in means
     contributions
-        None if they were not asked for, or AP has no derivative
+        None if they were not requested, or AP has no derivative
     positives
-        the first annotation that counts of each list and image: list and image
+        the list and the image of the first annotation that counts of each list and image
     """
 
     ap: np.ndarray
@@ -91,7 +91,7 @@ class Ranked:
 
 
 def rank(verdicts: Verdicts, protocol: Protocol, sampled: Sampled | None = None) -> Ranked:
-    """Return the AP of every list of verdicts, and with `sampled` what each row contributes to it.
+    """Return the AP of every list of verdicts, and with `sampled` the contribution of each row to it.
 
     >>> from apframe.matching.verdicts import example
     >>> from apframe.protocols.voc import VOC2012
@@ -106,28 +106,28 @@ def rank(verdicts: Verdicts, protocol: Protocol, sampled: Sampled | None = None)
     weights = np.ones(cells.n_lists) if n_images is None else next(iter(n_images.values()))[:, 0]
     first = cells.first_positives(0)
     positives = cells.annotations["list"][first], cells.annotations["image"][first]
-    made = None if sampled is None else metric.influence(cells, once).get("ap")
-    if sampled is None or made is None:
+    influence_on_ap = None if sampled is None else metric.influence(cells, once).get("ap")
+    if sampled is None or influence_on_ap is None:
         return Ranked(ap, has_positives, weights, None, positives)
     rows = cells.detections, cells.annotations
     lists, images = (np.concatenate([each[name] for each in rows]) for name in ("list", "image"))
     # without positives, AP is 1 or 0 whatever the images
-    influence = np.concatenate([made.detections[0], made.annotations[0]]) * has_positives[lists]
+    influence = np.concatenate([influence_on_ap.detections[0], influence_on_ap.annotations[0]]) * has_positives[lists]
     return Ranked(ap, has_positives, weights, Contributions(lists, sampled.unit[images], influence), positives)
 
 
 @dataclass(frozen=True, eq=False)
 class Rises:
-    """The rise of the AP of each list in one way or several, and what each unit contributes to it.
+    """The rise of the AP of each list in one way or several, and the contributions of each unit to it.
 
     Attributes
     ----------
     before
-        the verdicts as they are
+        the unedited verdicts
     rises
         of shape (ways, lists)
     contributions
-        to the rises of each way
+        the contributions to the rises of each way
     sampled
         the images
     """
@@ -139,43 +139,43 @@ class Rises:
 
     @classmethod
     def of(cls, before: Ranked, after: Sequence[Ranked], sampled: Sampled | None) -> Rises | None:
-        """Of the verdicts before, and after each way of fixing them; None if the contributions are not known."""
+        """Compute the rises from the verdicts before to those after each way of fixing; None without contributions."""
         start, ends = before.contributions, [each.contributions for each in after if each.contributions is not None]
         if sampled is None or start is None:  # all have them, or none
             return None
-        made = [end.less(start) for end in ends]
-        return cls(before, np.stack([each.ap - before.ap for each in after]), made, sampled)
+        differences = [end.less(start) for end in ends]
+        return cls(before, np.stack([each.ap - before.ap for each in after]), differences, sampled)
 
     def each(self) -> dict[str, np.ndarray]:
-        """low, high and se of every list, of shape (ways, lists); NaN where they are not known."""
+        """Return low, high and se of every list, of shape (ways, lists); NaN if unknown."""
         n_ways, n_lists = self.rises.shape
-        found = {name: np.full((n_ways, n_lists), np.nan) for name in ENDS}
-        n_units, n_with = self.sampled.units.n_units, self._n_with()
+        results = {name: np.full((n_ways, n_lists), np.nan) for name in ENDS}
+        n_units, n_units_with_positives = self.sampled.units.n_units, self._n_units_with_positives()
         for begin in range(0, n_lists, step := max(1, _NUMBERS // max(n_units, 1))):
             some = slice(begin, min(begin + step, n_lists))
             for way, each in enumerate(self.contributions):
                 influence = each.by_list(some.start, some.stop, n_units)
-                made = self._describe(self.rises[way, some], influence, n_with[some] < LEAST_UNITS)
+                interval = self._describe(self.rises[way, some], influence, n_units_with_positives[some] < LEAST_UNITS)
                 for name in ENDS:
-                    found[name][way, some] = made[name]
-        return found
+                    results[name][way, some] = interval[name]
+        return results
 
     def mean(self, lists: np.ndarray) -> dict[str, np.ndarray]:
-        """low, high and se of the means over some lists, which are given as one flag each, of shape (ways,)."""
+        """Return low, high and se of the means over some lists, given as flags, of shape (ways,)."""
         kept, (number, image) = lists & self.before.has_positives, self.before.positives
         weights, n_units = np.where(kept, self.before.weights, 0.0), self.sampled.units.n_units
         shares = weights / max(weights.sum(), 1)
         means = self.rises @ shares
         influence = np.stack([each.of_mean(shares, n_units) for each in self.contributions])
-        if (self.before.weights != 1).any():  # the weight of a list is the number of images that it is in
+        if (self.before.weights != 1).any():  # the weight of a list is its number of images
             apart = (self.rises - means[:, None]) * kept / max(weights.sum(), 1)
             influence += np.stack([np.bincount(self.sampled.unit[image], each[number], n_units) for each in apart])
-        n_with = len(np.unique(self.sampled.unit[image[kept[number]]]))
-        is_rare = (self._n_with()[kept] < LEAST_UNITS).sum() > MOST_RARE * kept.sum()
-        return self._describe(means, influence, np.full(len(means), is_rare or n_with < LEAST_UNITS))
+        n_units_with_positives = len(np.unique(self.sampled.unit[image[kept[number]]]))
+        is_rare = (self._n_units_with_positives()[kept] < LEAST_UNITS).sum() > MOST_RARE * kept.sum()
+        return self._describe(means, influence, np.full(len(means), is_rare or n_units_with_positives < LEAST_UNITS))
 
-    def _n_with(self) -> np.ndarray:
-        """The number of units in which each list has annotations that count."""
+    def _n_units_with_positives(self) -> np.ndarray:
+        """Count the units in which each list has annotations that count."""
         number, image = self.before.positives
         pairs = pl.DataFrame({"list": number, "unit": self.sampled.unit[image]}).unique()
         return np.bincount(pairs["list"].to_numpy(), minlength=len(self.before.ap))
@@ -187,5 +187,5 @@ class Rises:
         n_units = np.repeat(units.counts(is_there[None]), len(rises), axis=0)
         se = standard_errors(influence, n_units, units.stratum)
         se[has_few | ~np.isfinite(rises) | ((se < EQUAL) & (np.abs(rises) >= EQUAL))] = np.nan
-        made = compare(rises, se, n_units.sum(axis=1))
-        return {name: made[name] for name in ENDS}
+        interval = compare(rises, se, n_units.sum(axis=1))
+        return {name: interval[name] for name in ENDS}

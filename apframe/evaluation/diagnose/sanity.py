@@ -1,4 +1,4 @@
-"""Metrics that can hardly be right, and what is likely to be wrong with the data."""
+"""Metrics that are probably wrong, and the probable mistakes in the data."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
     from apframe.tables.shapes.shape import Shape
 
-_LOW = 0.01  # AP below this, at the usual threshold, is hardly that of a trained model
-_STRICT = 0.75  # above this threshold it may be
-_LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
-_ENOUGH = 10  # annotations from which on finding nothing of a category says something
-_FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
+_LOW = 0.01  # AP below this, at the usual threshold, is unlikely for a trained model
+_STRICT = 0.75  # above this threshold it is possible
+_LEAST = 10  # the number of detections that cannot all overlap nothing by chance
+_ENOUGH = 10  # the number of annotations of a category without detections that is suspicious
+_FEW, _RARE = 5, 0.01  # as are these, if they are at least this share of all
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What has been evaluated, as far as warnings look at it.
+    """The facts about an evaluation that warnings need.
 
     Attributes
     ----------
     n_annotations, n_detections
-        how many there are
+        the numbers of annotations and of detections
     none_given
-        whether there were no detections at all, also none that were dropped
+        whether the input had no detections, not even dropped ones
     n_left_out
-        how many detections of known images and categories there were, if all of these were left out; otherwise 0
+        the number of detections of known images and categories, if all of them were left out; otherwise 0
     nothing_matches
         whether no detection is similar enough to any annotation
     is_pooled
         whether the categories are pooled
     detected
-        gives the ids of the categories that have detections
+        a function that returns the ids of the categories with detections
     scores, per_image
-        give scores with the lowest and the highest of all, and the number of detections of each image
+        functions that return scores, including the lowest and the highest, and the number of detections of each image
     inputs
-        gives the objects, or some of them
+        a function that returns the objects, or some of them
     """
 
     n_annotations: int
@@ -72,101 +72,104 @@ class Evaluated:
     inputs: Callable[[], Inputs]
 
 
-def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol, name: str | None) -> None:
-    """Warn that no detections are there or left, or of what explains the metrics: nothing matches, or AP50 is below .01.
+def warn_of_metrics(metrics: pl.DataFrame, evaluated: Evaluated, protocol: Protocol, name: str | None) -> None:
+    """Warn if there are no detections, or of the probable cause of the metrics: nothing matches, or AP50 is below .01.
 
-    Otherwise of results that were filtered, and of categories that have annotations but no detections.
+    Otherwise warn of filtered results, and of categories with annotations but no detections.
 
-    `metrics` are those of the protocol, `name` that of the evaluation. Of fewer than 10 detections only missed categories are
-    said, and what explains the metrics needs a similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50
-    where .5 is not evaluated. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all. For filtered
-    results see `why_filtered`; they matter to AP and AR alone: other numbers read a ranking down to a given rank or number of
-    false positives, or have no scores.
+    `metrics` are those of the protocol, `name` is the name of the evaluation. With fewer than 10 detections, there are only
+    warnings of missed categories; causes of the metrics require a similarity of shapes. If .5 was not evaluated, AP at the
+    lowest threshold, up to .75, replaces AP50. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all.
+    For filtered results see `why_filtered`; they only matter to AP and AR: other numbers read a ranking down to a given rank or
+    number of false positives, or have no scores.
     """
-    if not found.n_annotations:
+    if not evaluated.n_annotations:
         return None
     where = "" if name is None else f" in {name}"
-    missed = f"so everything is missed ({counted(found.n_annotations, 'annotation')})"
-    if found.none_given:
+    missed = f"so everything is missed ({counted(evaluated.n_annotations, 'annotation')})"
+    if evaluated.none_given:
         return warn(
             f"there are no detections{where}, {missed}; check that this is the right file of results", NoDetectionsWarning
         )
-    if found.n_left_out:
+    if evaluated.n_left_out:
         why = f"they are of other categories, or left out by the rules of {protocol.name}"
-        return warn(f"no detection is left of {found.n_left_out:,}{where}, {missed}: {why}", NoDetectionsWarning)
+        return warn(f"no detection is left of {evaluated.n_left_out:,}{where}, {missed}: {why}", NoDetectionsWarning)
     at_low = _at_low_threshold(metrics, protocol)
-    if found.n_detections >= _LEAST and _warn_of_guesses(at_low, found, protocol, where):
+    if evaluated.n_detections >= _LEAST and _warn_of_guesses(at_low, evaluated, protocol, where):
         return None
-    if found.n_detections and not found.is_pooled:  # where all were dropped, that was said
-        _warn_of_missed(at_low, found)
+    if evaluated.n_detections and not evaluated.is_pooled:  # if all were dropped, there was a warning already
+        _warn_of_missed(at_low, evaluated)
     return None
 
 
-def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol, where: str) -> bool:
-    """Warn of what enough detections show; whether that explains the metrics."""
+def _warn_of_guesses(at_low: pl.DataFrame, evaluated: Evaluated, protocol: Protocol, where: str) -> bool:
+    """Warn of mistakes that enough detections show; return True if they explain the metrics."""
     problem = None
-    if shape := protocol.similarity.shape:  # else it may compare anything
-        problem = _why_nothing_matches(found, shape) if found.nothing_matches else None
+    if shape := protocol.similarity.shape:  # otherwise it may compare anything
+        problem = _why_nothing_matches(evaluated, shape) if evaluated.nothing_matches else None
         if problem is not None:
-            warn(f"{_with_shifts(problem, found)}; {FIND_OUT}", NothingMatchesWarning)
+            warn(f"{_with_shifts(problem, evaluated)}; {FIND_OUT}", NothingMatchesWarning)
             return True
-        problem = _low_precision(at_low, found, protocol)
+        problem = _low_precision(at_low, evaluated, protocol)
         if problem is not None:
-            warn(f"{_with_shifts(problem, found)}; {FIND_OUT}", LowPrecisionWarning)
+            warn(f"{_with_shifts(problem, evaluated)}; {FIND_OUT}", LowPrecisionWarning)
             return True
     kind = _doubted(protocol)
-    if kind is not None and (said := why_filtered(found.scores(), found.per_image, kind.name, where)) is not None:
-        warn("; ".join(said), FilteredResultsWarning)
+    if (
+        kind is not None
+        and (reason_and_remedy := why_filtered(evaluated.scores(), evaluated.per_image, kind.name, where)) is not None
+    ):
+        warn("; ".join(reason_and_remedy), FilteredResultsWarning)
     return False
 
 
-def _why_nothing_matches(found: Evaluated, shape: Shape) -> str | None:
+def _why_nothing_matches(evaluated: Evaluated, shape: Shape) -> str | None:
     from apframe.evaluation.diagnose.rare_overlaps import why_nothing_matches
 
-    inputs = found.inputs()
+    inputs = evaluated.inputs()
     all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
-    by_category = all_categories and not found.is_pooled
+    by_category = all_categories and not evaluated.is_pooled
     annotations = inputs.dataset.core("annotations")
     return why_nothing_matches(inputs.detections, annotations, least=_LEAST, by_category=by_category, shape=shape)
 
 
 def _doubted(protocol: Protocol) -> HeadlineKind | None:
-    """The first kind of number in the report that warnings look at: AP or AR."""
+    """Return the first kind of number in the report that warnings are about: AP or AR."""
     return next((line.kind for line in headlines(protocol) if line.kind.doubted_as), None)
 
 
-def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> str | None:
+def _low_precision(metrics: pl.DataFrame, evaluated: Evaluated, protocol: Protocol) -> str | None:
     kind = _doubted(protocol) or KINDS["AR"]
     values = metrics[kind.column].drop_nulls()
     if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
-    of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
+    of = f"{counted(evaluated.n_detections, 'detection')} and {counted(evaluated.n_annotations, 'annotation')}"
     at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
     return f"{kind.doubted_as} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
-def _with_shifts(problem: str, found: Evaluated) -> str:
-    """The problem, and what ids that are shifted may have to do with it."""
+def _with_shifts(problem: str, evaluated: Evaluated) -> str:
+    """Describe the problem, and its possible relation to shifted ids."""
     from apframe.evaluation.diagnose.shifted_ids import find_shifts
 
-    shifts = () if found.is_pooled else find_shifts(found.inputs().detections, found.inputs().dataset)
+    shifts = () if evaluated.is_pooled else find_shifts(evaluated.inputs().detections, evaluated.inputs().dataset)
     return "; ".join([problem, *("; ".join(shift) for shift in shifts)])
 
 
 def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
-    """The metrics of all areas and the largest limit at IoU .5; at the lowest threshold where that is not evaluated."""
+    """Return the metrics of all areas and the largest limit at IoU .5, or at the lowest threshold if .5 was not evaluated."""
     return metrics.filter((pl.col("iou_threshold") - protocol.usual_threshold).abs() < 1e-9, is_of_whole(protocol))
 
 
-def _warn_of_missed(metrics: pl.DataFrame, found: Evaluated) -> None:
+def _warn_of_missed(metrics: pl.DataFrame, evaluated: Evaluated) -> None:
     n_positives = pl.col("n_positives")
     annotated = metrics.filter(n_positives > 0)
     expected = annotated.filter((n_positives >= _ENOUGH) | (n_positives >= _FEW) & (n_positives >= _RARE * n_positives.sum()))
     missed = expected.filter(pl.col("n_detections") == 0)["category_id"]
-    if len(missed):  # no detection counts; there may be some that are ignored
-        missed = missed.filter(~is_known(missed, found.detected()))
+    if len(missed):  # no detection counts, but some may be ignored
+        missed = missed.filter(~is_known(missed, evaluated.detected()))
     if len(missed):
-        categories = found.inputs().dataset.core("categories")
+        categories = evaluated.inputs().dataset.core("categories")
         names = labels_of("categories", categories).filter(is_known(categories["category_id"], missed))
         have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
         warn(

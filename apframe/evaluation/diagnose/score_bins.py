@@ -1,4 +1,4 @@
-"""Scores against outcomes: counted detections in bins of their scores, as sums that add up over any groups of detections."""
+"""Scores and outcomes: detections that count in bins of their scores, as sums that add up over groups of detections."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Z95 = 1.959963984540054  # of the normal distribution, for 95 %
 
 @dataclass(frozen=True)
 class Scored:
-    """The counted detections, true and false positives, in the order of the verdicts.
+    """The detections that count, true and false positives, in the order of the verdicts.
 
     Attributes
     ----------
     number, image
-        the list and the image of each, by number
+        the numbers of each one's list and image
     score
-        as it was given
+        the score from the input
     target
-        what the score is compared with: 1 or the similarity for a true positive, 0 for a false one
+        the value to compare the score with: 1 or the similarity for a true positive, 0 for a false one
     """
 
     number: np.ndarray
@@ -36,12 +36,12 @@ class Scored:
 
 @dataclass(frozen=True)
 class BinSums:
-    """Sums over the detections of each group and bin, all of shape (groups, bins). Sums of groups are those of both together.
+    """Sums over the detections of each group and bin, of shape (groups, bins). Sums of groups can be added.
 
     Attributes
     ----------
     n, score, target, square, absolute
-        how many detections, and the sums of score, target, (score - target)² and |score - target|
+        the number of detections, and the sums of score, target, (score - target)² and |score - target|
     """
 
     n: np.ndarray
@@ -75,7 +75,7 @@ class BinSums:
 
 
 def scored(verdicts: Verdicts, *, by_similarity: bool) -> Scored:
-    """The counted detections of verdicts at one threshold and area range, which `verdicts_at` gives.
+    """Return the detections that count from verdicts at one threshold and area range, see `verdicts_at`.
 
     >>> from apframe.evaluation.diagnose.outcomes import verdicts_at
     >>> from apframe.matching.verdicts import example
@@ -94,7 +94,7 @@ def scored(verdicts: Verdicts, *, by_similarity: bool) -> Scored:
 
 
 def bin_edges(score: np.ndarray, n_bins: int, *, by_quantile: bool) -> np.ndarray:
-    """The edges of the bins, one more than there are bins; none without scores to take quantiles of.
+    """Return the edges of the bins, one more than there are bins; empty if quantiles have no scores.
 
     >>> bin_edges(np.array([0.5]), 4, by_quantile=False).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -114,7 +114,7 @@ def bin_edges(score: np.ndarray, n_bins: int, *, by_quantile: bool) -> np.ndarra
 
 @dataclass(frozen=True)
 class Binned:
-    """Counted detections and the edges of their bins, which are closed on one side; the outermost are closed on both."""
+    """Detections that count, and the edges of their bins, which are closed on one side; the outermost ones on both."""
 
     rows: Scored
     edges: np.ndarray
@@ -122,7 +122,7 @@ class Binned:
 
 
 def sum_bins(binned: Binned, group: np.ndarray, n_groups: int) -> BinSums:
-    """The sums over the rows of each group and bin; `group` is the number of the group of each row.
+    """Sum the rows of each group and bin; `group` is the number of each row's group.
 
     >>> rows = Scored(*map(np.array, ([0, 0], [0, 1], [0.5, 1.0], [0.0, 1.0])))
     >>> sum_bins(Binned(rows, np.array([0.0, 0.5, 1.0])), rows.image, 2).n.tolist()
@@ -140,7 +140,7 @@ def sum_bins(binned: Binned, group: np.ndarray, n_groups: int) -> BinSums:
 
 
 def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and upper end of Wilson's 95 % interval of a share of n; NaN where n is 0.
+    """Return the lower and upper end of Wilson's 95 % interval of a share of n; NaN if n is 0.
 
     Source: Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 1927.
 

@@ -1,4 +1,4 @@
-"""Tasks for a labelling tool: images with doubtful labels, all their annotations, and what is doubtful about them."""
+"""Tasks for a labelling tool: images with doubtful labels, all their annotations, and the doubts about them."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset
 
 _ROWS = "rows"  # as errors call them
-_KINDS = ("kind", "error", "outcome")  # columns that say what is wrong, the first that does
+_KINDS = ("kind", "error", "outcome")  # columns that describe the doubt; the first one that exists counts
 _MARKS = ("doubt", "suspicion", "proposed")
 _FLAGS = ("is_crowd", "ignore")
 
 
 def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cvat") -> pl.DataFrame:
-    """Write the images that rows are about for a labelling tool, with all their annotations, to be corrected there.
+    """Write the images that rows are about for a labelling tool, with all their annotations, for correction.
 
     `apframe.correct` puts the corrected images back into the ground truth.
 
-    Annotations that rows are about say so in attributes: `doubt` (the kind of the label error, the type of the error, or the
+    Annotations that rows are about have attributes: `doubt` (the kind of the label error, the type of the error, or the
     outcome), `suspicion`, and `proposed` (the name of the proposed category). An image has all of this in words, as `doubts`,
     and its name as `original_file_name`, for tools that change it. CVAT shows the attributes that the labels of its task
-    declare; Label Studio has none for shapes, but shows `doubts` where its configuration asks for `$doubts`.
+    declare; Label Studio has none for shapes, but shows `doubts` if its configuration contains `$doubts`.
 
-    A missing object is there already: its detection is added as an annotation whose `doubt` is "missing". Delete it if it is
-    wrong. Detections of one image and category that are similar by .5 or more are one object.
+    A missing object is already included: its detection is added as an annotation whose `doubt` is "missing". Delete it if it is
+    wrong. Detections of one image and category with a similarity of .5 or more are one object.
 
     Parameters
     ----------
     rows
-        image ids; or a table with `image_id` and, if rows are about annotations, `annotation_id`: of `label_errors`, `errors`,
-        `matches` or a query, as anything that holds columns. Rows whose `kind` is missing need the `detection_id` of this
-        evaluation. The most suspicious images come first if there is a column suspicion; otherwise they keep their order
+        image ids; or a table with `image_id` and, if rows are about annotations, `annotation_id`: from `label_errors`,
+        `errors`, `matches` or a query, as any object with columns. Rows whose `kind` is missing require the `detection_id` of
+        this evaluation. The most suspicious images come first if there is a column suspicion; otherwise they keep their order
     path, format
         the file or folder to write, and the name of its format; see `apframe.write_dataset`, whose errors are raised too
 
     Returns
     -------
-    A row for each thing that the format cannot store, as `apframe.write_dataset` returns it. `apframe.correct` brings it
-    back for annotations whose box stays the same.
+    A row for each value that the format cannot store, as from `apframe.write_dataset`. `apframe.correct` restores it for
+    annotations whose box does not change.
 
     Raises
     ------
     ParameterError
-        annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped,
-        chosen or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol
-        changes annotations, as some benchmarks do; or these cannot be drawn in an image, such as intervals
+        annotations may differ from the ground truth, so that `apframe.correct` would lose some: categories were mapped, chosen
+        or removed by `where`, invalid rows were removed, shards were read, there are no boxes, or the protocol changes
+        annotations, as some benchmarks do; or annotations cannot be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
-        an image that the ground truth does not have
+        the ground truth lacks an image
     RowError
-        a missing object without its detection: the rows are about another model
+        a missing object has no detection, because the rows are about another model
 
     >>> import tempfile
     >>> from apframe import evaluate, read_dataset
@@ -90,7 +90,7 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
 
 
 def refuse_tasks(self: Evaluation) -> None:
-    """An error where `correct` would lose or change annotations that these tasks do not show as they were read.
+    """Raise an error if `correct` would lose or change annotations that these tasks do not contain as they were read.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
@@ -98,18 +98,18 @@ def refuse_tasks(self: Evaluation) -> None:
     >>> refuse_tasks(evaluate(truth, []))
     >>> refuse_tasks(evaluate(truth, []).where("name = 'cat'"))
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: corrected images could lose labels, as annotations may not be those of ...
+    apframe.exceptions.ParameterError: corrected images could lose labels, as annotations may differ from the ...
     """
     refuse_undrawn(self.protocol)
     if (altered := self._inputs.altered) is not None:
         raise ParameterError(
-            f"corrected images could lose labels, as annotations may not be those of the ground truth: {altered}",
-            "write tasks of boxes of all categories, without a map or shards, evaluated by a protocol such as COCO",
+            f"corrected images could lose labels, as annotations may differ from the ground truth: {altered}",
+            "write tasks for boxes of all categories, without a map or shards, evaluated by a protocol such as COCO",
         )
 
 
 def _keeping(step: Callable[..., pl.DataFrame]) -> Callable[..., LabelErrors]:
-    """A method of Polars whose result still knows the evaluation."""
+    """Wrap a method of Polars so that its result keeps the evaluation."""
 
     def method(self: LabelErrors, *args: Any, **options: Any) -> LabelErrors:
         return self.of_rows(step(self, *args, **options))
@@ -121,11 +121,11 @@ def _keeping(step: Callable[..., pl.DataFrame]) -> Callable[..., LabelErrors]:
 class LabelErrors(pl.DataFrame):
     """The table of `Evaluation.label_errors`: a frame like any other, which can be written for a labelling tool.
 
-    Methods that choose rows keep this type: filter, sort, head, tail, slice, sample, unique, top_k and others that are listed
-    here. Rows that were chosen in another way, as by a join, are written by `Evaluation.write_tasks`.
+    Methods that select rows keep this type: filter, sort, head, tail, slice, sample, unique, top_k and others that are listed
+    here. To write rows that were selected in another way, as by a join, use `Evaluation.write_tasks`.
     """
 
-    _evaluations: Sequence[Evaluation] = ()  # of frames that Polars made of this one
+    _evaluations: Sequence[Evaluation] = ()  # empty for frames that Polars derives from this one
     _names: Sequence[str] = ()
 
     def __init__(self, table: pl.DataFrame, evaluations: Sequence[Evaluation], names: Sequence[str] = ()) -> None:
@@ -138,7 +138,7 @@ class LabelErrors(pl.DataFrame):
         Raises
         ------
         ParameterError
-            Polars made this table by a step that does not keep the evaluation
+            Polars derived this table by a step that does not keep the evaluation
 
         >>> import tempfile
         >>> from apframe import evaluate, read_dataset
@@ -173,27 +173,30 @@ class LabelErrors(pl.DataFrame):
     clone = _keeping(pl.DataFrame.clone)
 
     def of_rows(self, table: pl.DataFrame) -> Self:
-        """Return rows that were chosen from these."""
+        """Return rows that were selected from these."""
         return type(self)(table, self._evaluations, self._names)
 
 
 def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: Sequence[str] = ()) -> Dataset:
-    """Return the data set of the images that rows are about, with all their annotations, and what is doubtful about them.
+    """Return the data set of the images that rows are about, with all their annotations, and the doubts about them.
 
     Parameters
     ----------
     rows
-        as `write_tasks` has them; of several evaluations, the column `run` is the name of that whose detection a row is about
+        as in `write_tasks`; with several evaluations, the column `run` is the name of the one whose detection a row is about
     evaluations, names
-        of the same ground truth, and what the column `run` calls them
+        evaluations of the same ground truth, and their names in the column `run`
     """
     first = evaluations[0]
     refuse_tasks(first)
     rows = _marked(rows, first, names).sort("suspicion", descending=True, nulls_last=True, maintain_order=True)
     words = rows.drop_nulls("words").group_by("image_id").agg(doubts=pl.col("words").unique(maintain_order=True).str.join("; "))
     images = rows.select("image_id").unique(maintain_order=True)
-    for known in (first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False), words):
-        images = images.join(known, on="image_id", how="left", maintain_order="left")
+    for attributes in (
+        first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False),
+        words,
+    ):
+        images = images.join(attributes, on="image_id", how="left", maintain_order="left")
     annotations = first.dataset.annotations
     annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(*_MARKS, OUTSIDE, strict=False)
     marks = (
@@ -214,30 +217,30 @@ def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: S
 
 
 def _marked(rows: pl.DataFrame, first: Evaluation, names: Sequence[str]) -> pl.DataFrame:
-    """The ids in rows, the number of their run, and what is doubtful, also in words."""
+    """Return the ids in rows, the number of their run, and the doubts, also in words."""
     if "image_id" not in rows.columns:
         raise ColumnError("there is no column image_id", f"there are {', '.join(rows.columns)}", table=_ROWS)
-    rows, asked = with_ids(_ROWS, rows, "image_id")
-    known = first.dataset.images["image_id"]
-    texts = known.cast(pl.String)  # ids that were copied from a page are texts
-    is_there = is_known(asked.cast(pl.String), texts).fill_null(False)
+    rows, requested_ids = with_ids(_ROWS, rows, "image_id")
+    ids = first.dataset.images["image_id"]
+    texts = ids.cast(pl.String)  # ids that were copied from a page are texts
+    is_there = is_known(requested_ids.cast(pl.String), texts).fill_null(False)
     if not is_there.all():
         raise unknown_ids(_ROWS, rows, "image_id", "images", is_there, "pass ids of images of this ground truth", texts)
 
-    def given(name: str, like: pl.DataFrame | None = None, dtype: Any = pl.String) -> pl.Expr:
+    def column_or_null(name: str, like: pl.DataFrame | None = None, dtype: Any = pl.String) -> pl.Expr:
         dtype = dtype if like is None else like.schema[name.removeprefix("proposed_")]
         return pl.col(name).cast(dtype, strict=False) if name in rows.columns else pl.lit(None, dtype).alias(name)
 
     marked = rows.select(
-        replaced(asked.cast(pl.String), texts, known),
-        given("annotation_id", first.dataset.core("annotations")),
-        given("detection_id", first.detections),
-        given("proposed_category_id", first.detections),
-        given("score", dtype=pl.Float64),
-        given("suspicion", dtype=pl.Float64),
-        given("name"),
-        doubt=pl.coalesce(given(name) for name in _KINDS),
-        proposed=given("proposed_name"),
+        replaced(requested_ids.cast(pl.String), texts, ids),
+        column_or_null("annotation_id", first.dataset.core("annotations")),
+        column_or_null("detection_id", first.detections),
+        column_or_null("proposed_category_id", first.detections),
+        column_or_null("score", dtype=pl.Float64),
+        column_or_null("suspicion", dtype=pl.Float64),
+        column_or_null("name"),
+        doubt=pl.coalesce(column_or_null(name) for name in _KINDS),
+        proposed=column_or_null("proposed_name"),
         run=pl.col("run").replace_strict(names, range(len(names)), default=0) if names else 0,
     )
     parts = (pl.col("doubt"), ": " + pl.col("name"), ", proposed " + pl.col("proposed"))
@@ -245,11 +248,13 @@ def _marked(rows: pl.DataFrame, first: Evaluation, names: Sequence[str]) -> pl.D
 
 
 def _added(missing: pl.DataFrame, evaluations: Sequence[Evaluation]) -> pl.DataFrame:
-    """The detections of missing objects as annotations, one for each object."""
-    found = detections_of(missing, evaluations)
-    is_other = found["image_id"].ne_missing(missing["image_id"]) | (found["score"] != missing["score"]).fill_null(False)
+    """Return the detections of missing objects as annotations, one for each object."""
+    detections = detections_of(missing, evaluations)
+    is_other = detections["image_id"].ne_missing(missing["image_id"]) | (detections["score"] != missing["score"]).fill_null(
+        False
+    )
     remedy = "pass rows of this evaluation, or write those of several with scan_runs(...).label_errors().write(...)"
     refuse_rows(_ROWS, missing, is_other, "a missing object is not a detection of this evaluation", remedy)
     columns = ["image_id", "category_id", *BOX, "area", *(shape.column for shape in OTHERS)]
-    drawn = found.select(name for name in columns if name in found.columns).hstack(missing.select(_MARKS))
-    return drawn.filter(pl.Series(objects_of(found, evaluations[0])).is_first_distinct())
+    drawn = detections.select(name for name in columns if name in detections.columns).hstack(missing.select(_MARKS))
+    return drawn.filter(pl.Series(objects_of(detections, evaluations[0])).is_first_distinct())

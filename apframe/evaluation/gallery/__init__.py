@@ -1,9 +1,9 @@
-"""Look at objects and errors: which are shown, their pictures, and what is drawn over these.
+"""Pictures of objects and errors: selection, picture files, and drawing.
 
 show              show, show_errors: in notebooks
 gallery           cards of errors, for these and for the report
-  cards           which errors there are, and which of them are shown
-  card_slices     the slices that errors are in
-  objects         the annotations and detections of images, each with who drew it and what became of it
-  pictures        where the files of images are
+  cards           all errors, and the selection of those on a page
+  card_slices     the slices of errors
+  objects         the annotations and detections of images, each with its source and outcome
+  pictures        the locations of image files
 """

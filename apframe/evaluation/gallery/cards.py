@@ -1,4 +1,4 @@
-"""The rows that cards can be about, and the choice of those that are shown: some for each mark of a page."""
+"""The rows that cards can be about, and the selection of those that a page shows: some for each of its marks."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 MODELS = ("a", "b")
 _PAIR = 2
-_TURNS = 12  # cards that each of many marks may have
-# of each model: the other one, the changes of objects that it misses and of false positives that it has alone, and their name
+_TURNS = 12  # cards for each of many marks
+# for each model: the other one, the changes of objects that it misses and of false positives that only it has, and their name
 _CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_added", "added"))
 _OBJECTS = ("lost", "won")
-_LABELS = tuple(LABEL_ERRORS.categories[:4])  # those of one run
+_LABELS = tuple(LABEL_ERRORS.categories[:4])  # for one run
 _OUTCOME = pl.Enum(["tp", "fp", "fn"])
 _MODEL, _CHANGE = pl.Enum(MODELS), pl.Enum(["lost", "won", "added", "removed", "both"])
 
 
 def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
-    """Every error of one model or two, as cards have them. An annotation that both missed is there once, as one of a.
+    """Return every error of one model or two as rows of cards. An annotation that both missed is there once, as one of a.
 
     Returns
     -------
-    The columns of `find_rows` but for outcome and is_of_both, with file_name; kind is never null.
+    The columns of `find_rows` except outcome and is_of_both, with file_name; kind is never null.
     """
     first = evaluations[0]
     rows = find_rows(evaluations, iou_threshold).filter(pl.col("kind").is_not_null()).drop("outcome", "is_of_both")
@@ -45,30 +45,31 @@ def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Da
 
 
 def find_rows(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
-    """Everything that a card can be about: the errors of one model or two, true positives, and the other missed annotations.
+    """Return all rows for cards: the errors of one model or two, true positives, and the other missed annotations.
 
     An error `miss` of both models is there once, as one of a.
 
     Returns
     -------
-    model ("a" or "b"), kind (see `apframe.error_kinds`; null for true positives, and for a missed annotation that an error
-    `cls` or `loc` is about, which has a row of its own), image_id, category_id, name, detection_id, score (null for missed
-    annotations), annotation_id (what it is about, if anything), target_name (its category), similarity, change, found_score,
-    outcome ("tp", "fp" or "fn") and is_of_both.
+    model ("a" or "b"), kind (see `apframe.error_kinds`; null for true positives, and for a missed annotation that is the target
+    of an error `cls` or `loc`, which has its own row), image_id, category_id, name, detection_id, score (null for missed
+    annotations), annotation_id (the target, if any), target_name (its category), similarity, change, found_score, outcome
+    ("tp", "fp" or "fn") and is_of_both.
 
-    `change` is null for one model and for what is no error. Of a pair it says what b changed: "lost" and "won" are objects,
-    "added" and "removed" false positives that only one model has; "both" are annotations that both missed and false positives
-    that both have. `found_score` is the score with which the other model found an object that was lost or won.
+    `change` is null for one model, and for rows that are not errors. For a pair it describes the change by b: "lost" and "won"
+    are objects, "added" and "removed" are false positives that only one model has; "both" are annotations that both missed and
+    false positives that both have. `found_score` is the score with which the other model detected an object that was lost or
+    won.
     """
     first = evaluations[0]
     threshold, area = place_at(first.protocol, iou_threshold, None)
-    found = of_each(lambda each: (error_rows(each, iou_threshold), outcomes_of(each, threshold, area)), evaluations[:_PAIR])
+    results = of_each(lambda each: (error_rows(each, iou_threshold), outcomes_of(each, threshold, area)), evaluations[:_PAIR])
     parts = [
         _of_model(errors, outcomes).with_columns(pl.lit(model, _MODEL).alias("model"))
-        for model, (errors, outcomes) in zip(MODELS, found, strict=False)
+        for model, (errors, outcomes) in zip(MODELS, results, strict=False)
     ]
     if len(parts) == _PAIR:
-        parts = _with_changes(parts, change_rows(first, [outcomes for _, outcomes in found], threshold))
+        parts = _with_changes(parts, change_rows(first, [outcomes for _, outcomes in results], threshold))
     else:
         parts = [parts[0].with_columns(change=pl.lit(None, _CHANGE), found_score=pl.lit(None, pl.Float64))]
     missed = [each.filter(kind="miss")["annotation_id"] for each in parts]
@@ -88,23 +89,23 @@ def find_rows(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Dat
 
 
 def _of_model(errors: pl.DataFrame, outcomes: ObjectOutcomes) -> pl.DataFrame:
-    """The rows of one model: its errors, its true positives, and annotations that it missed and errors are about."""
+    """Return the rows of one model: its errors, its true positives, and missed annotations that are targets of errors."""
     outcome = pl.when(pl.col("detection_id").is_null()).then(pl.lit("fn")).otherwise(pl.lit("fp"))
     errors = errors.select(
         pl.col("error").alias("kind"), "image_id", "category_id", "detection_id", "score",
         "annotation_id", "target_category_id", "similarity", outcome=outcome.cast(_OUTCOME),
     )  # fmt: skip
-    objects, found, _ = outcomes
-    known = pl.concat([found["annotation_id"], errors.filter(kind="miss")["annotation_id"]])
+    objects, true_positives, _ = outcomes
+    known_ids = pl.concat([true_positives["annotation_id"], errors.filter(kind="miss")["annotation_id"]])
     others = [
-        found.join(objects, on="annotation_id", maintain_order="left").with_columns(outcome=pl.lit("tp", _OUTCOME)),
-        objects.filter(~pl.col("annotation_id").is_in(known.implode())).with_columns(outcome=pl.lit("fn", _OUTCOME)),
+        true_positives.join(objects, on="annotation_id", maintain_order="left").with_columns(outcome=pl.lit("tp", _OUTCOME)),
+        objects.filter(~pl.col("annotation_id").is_in(known_ids.implode())).with_columns(outcome=pl.lit("fn", _OUTCOME)),
     ]
     return pl.concat([errors, *others], how="diagonal")
 
 
 def _with_changes(parts: Sequence[pl.DataFrame], changed: pl.DataFrame) -> list[pl.DataFrame]:
-    """The rows of both models with `change` and `found_score`."""
+    """Return the rows of both models with `change` and `found_score`."""
     joined = []
     for (model, other, missed, wrong, named), table in zip(_CHANGES, parts, strict=True):
         objects = changed.filter(change=missed)
@@ -121,34 +122,34 @@ def _with_changes(parts: Sequence[pl.DataFrame], changed: pl.DataFrame) -> list[
 
 
 def of_model(letter: str) -> pl.Expr:
-    """Return whether a row of `find_rows` is about a model, "a" or "b"."""
+    """Return a condition for rows of `find_rows` that are about a model, "a" or "b"."""
     return (pl.col("model") == letter) | pl.col("is_of_both")
 
 
 def by_score(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the highest scores first, as `choose_cards` takes them. Those without a score come last.
+    """Sort rows by score, the highest first, for `choose_cards`. Those without a score come last.
 
-    For objects that the other model found, its score counts. Equal scores keep their order.
+    For objects that the other model detected, its score counts. Equal scores keep their order.
     """
     score = pl.coalesce("score", "found_score").cast(pl.Float64)
     return rows.sort(score, descending=True, nulls_last=True, maintain_order=True)
 
 
 def choose_cards(rows: pl.DataFrame, marks: Sequence[pl.DataFrame], most: int) -> pl.DataFrame:
-    """At most so many rows, so that each mark has some of them, the first ones; a row may be one of several marks.
+    """Select at most `most` rows, so that each mark has some of them, the first ones; a row may belong to several marks.
 
-    Marks take turns: in each turn, every mark that has fewer cards than there were turns gets one, if it has any left. If not
-    all marks can have one, the first tables come first, and in a table marks of many rows. Marks of the first
-    table may have any number of cards, the others a dozen if they are many.
+    Marks take turns: in each turn, every mark with fewer cards than turns so far gets one, if it has any left. If not all marks
+    can have one, the first tables come first, and within a table the marks with many rows. Marks of the first table may have
+    any number of cards, the others a dozen if they are many.
 
     Parameters
     ----------
     rows
-        in the order in which they are chosen, see `by_score`
+        in order of priority, see `by_score`
     marks
-        for each kind of mark a table: row (the number of one of `rows`, in their order), and what tells marks apart
+        for each kind of mark a table: row (the number of one of `rows`, in their order), and the columns that distinguish marks
     most
-        how many are chosen
+        the largest number of selected rows
 
     >>> rows = pl.DataFrame({"score": [0.9, 0.8, 0.1], "kind": ["cls", "cls", "loc"]})
     >>> choose_cards(rows, [marks_by(rows, "kind")], 2)["score"].to_list()
@@ -168,12 +169,12 @@ def choose_cards(rows: pl.DataFrame, marks: Sequence[pl.DataFrame], most: int) -
 
 
 def marks_by(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    """The rows of marks that are about values of columns, as `choose_cards` takes them; a null is no mark."""
+    """Return the rows of marks by values of columns, for `choose_cards`; a null is no mark."""
     return rows.select(*columns).with_row_index("row").drop_nulls()
 
 
 def _first_ones(table: pl.DataFrame, most: int, turns: int) -> pl.DataFrame:
-    """mark (a number, small for marks of many rows), row, and n (how many cards the mark has): the first rows of each mark."""
+    """Return mark (a number, small for marks of many rows), row, and n (the mark's number of cards): each mark's first rows."""
     keys = [name for name in table.columns if name != "row"]
     marks = table.group_by(keys, maintain_order=True).agg(pl.len().alias("size"), pl.col("row").head(most))
     marks = marks.sort("size", descending=True, maintain_order=True).with_row_index("mark")
@@ -182,13 +183,13 @@ def _first_ones(table: pl.DataFrame, most: int, turns: int) -> pl.DataFrame:
 
 
 def _without(waiting: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """The rows of marks that are not chosen yet, once some are: their marks have more cards."""
+    """Remove selected rows from those of marks, and increase the number of cards of their marks."""
     is_new = pl.col("row").is_in(new["row"].implode())
     return waiting.with_columns(n=pl.col("n") + is_new.sum().over("mark").cast(pl.UInt32)).filter(~is_new)
 
 
 def card_kinds(*, are_two: bool) -> list[str]:
-    """The kinds that `cards_of_kind` takes, of one evaluation or of two.
+    """Return the kinds that `cards_of_kind` accepts, for one evaluation or for two.
 
     >>> card_kinds(are_two=False)
     ['cls', 'loc', 'both', 'dupe', 'bkg', 'miss', 'fp', 'fn', 'missing', 'wrong_class', 'misplaced', 'duplicate']
@@ -197,10 +198,10 @@ def card_kinds(*, are_two: bool) -> list[str]:
 
 
 def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: float) -> pl.DataFrame:
-    """The errors of one kind of the first evaluation, in the columns of `find_cards`; label errors the most suspicious first.
+    """Return the errors of one kind of the first evaluation, in the columns of `find_cards`; for label errors by suspicion.
 
     A kind is one of `apframe.error_kinds()`, one of `label_errors`, or "lost" or "won": objects that only the first evaluation
-    found, or only the second.
+    detected, or only the second.
     """
     first = evaluations[0]
     if kind in _LABELS:
@@ -209,16 +210,16 @@ def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: f
         missed_by, found_by = ("b", "a") if kind == "lost" else ("a", "b")
         objects = changes(evaluations[0], evaluations[1], iou_threshold).filter(change=kind)
         return _missed(first, objects.with_columns(model=pl.lit(missed_by), found_score=f"score_{found_by}"))
-    if kind == "fn":  # with those that an error cls or loc is about
+    if kind == "fn":  # including the targets of errors cls and loc
         return _missed(first, with_labels(first, first.matches(iou_threshold).filter(outcome=kind)))
     errors = find_cards(evaluations[:_PAIR], iou_threshold).filter(model="a")
     return errors.filter(pl.col("kind").is_in(OF_DETECTIONS if kind == "fp" else [kind]))
 
 
 def label_cards(self: Evaluation, rows: pl.DataFrame) -> pl.DataFrame:
-    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, suspicion and other_annotation_id.
+    """Return the cards of rows of `label_errors` with the column model: as `find_cards`, with suspicion, other_annotation_id.
 
-    target_name is the category that is proposed; of duplicates that of the other annotation.
+    target_name is the proposed category; for duplicates, the category of the other annotation.
     """
     categories = self.dataset.categories.select(other_category_id="category_id", other_name="name")
     others = self.dataset.core("annotations").select(other_annotation_id="annotation_id", other_category_id="category_id")
@@ -234,7 +235,7 @@ def label_cards(self: Evaluation, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
-    """The cards of annotations that were missed."""
+    """Return the cards of missed annotations."""
     absent = {"model": pl.lit("a"), "change": pl.lit(None, pl.String), "found_score": pl.lit(None, pl.Float64)}
     objects = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
     return objects.select(
@@ -246,5 +247,5 @@ def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named(name: str, category_id: str) -> pl.Expr:
-    """The name of a category, or its id where it has none."""
+    """Return the name of a category, or its id if it has no name."""
     return pl.coalesce(name, pl.format("category {}", category_id)).alias(name)

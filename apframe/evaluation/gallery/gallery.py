@@ -1,4 +1,4 @@
-"""The cards of errors: each with its picture, the objects around what is in question, words and ids."""
+"""The cards of errors: each with its picture, the objects around the error, words and ids."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from apframe.tables.shapes.declarations import CUBOIDS, INTERVALS
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
-MOST_OBJECTS = 10  # of a card: those nearest to what is in question
-_CLOSED, _OPENED = 300, 960  # pixels: about how wide pictures are on cards among others, and on one that is opened
-_LEAST_CROP, _LEAST_OF_THUMBNAIL = 0.25, 0.5  # of the longer side of a picture: what a card among others shows of it
-LEAST_SCORE = 0.3  # of detections that are not in question
+MOST_OBJECTS = 10  # on a card: those nearest to the error
+_CLOSED, _OPENED = 300, 960  # pixels: the approximate width of pictures on small cards, and on an opened card
+_LEAST_CROP, _LEAST_OF_THUMBNAIL = 0.25, 0.5  # of the longer side of a picture: the part that a small card shows
+LEAST_SCORE = 0.3  # for detections that are not part of the error
 _OF_MATCHES = ("detection_id", "annotation_id", "other_annotation_id")
 _CHANGES = {
     "lost": "{a} found it",
@@ -43,21 +43,21 @@ def draw_cards(
     iou_threshold: float,
     data: Sequence[Mapping[str, str]] = (),
 ) -> list[Markup]:
-    """Draw the cards of a table such as `choose_cards` gives, in its order, each cropped to what is in question.
+    """Draw the cards of a table such as that of `choose_cards`, in its order, each cropped to the error.
 
     Parameters
     ----------
     evaluations, names
         the models, in the order of their letters
     cards
-        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score; of label
-        errors also suspicion and other_annotation_id
+        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score; for
+        label errors also suspicion and other_annotation_id
     pictures
-        where pictures are
+        the lookup of pictures
     iou_threshold
-        that of the errors
+        the threshold of the errors
     data
-        what a page filters and sorts them by, for each card; none by default
+        attributes of each card by which a page filters and sorts; none by default
     """
     if cards.is_empty():
         return []
@@ -68,34 +68,36 @@ def draw_cards(
     files = dict(images.select("image_id", pl.coalesce("file_name", pl.format("image {}", "image_id"))).iter_rows())
     near = _near(cards, objects_of(evaluations, names, image_ids, iou_threshold))
     near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
-    near = near.with_columns(image_id="card")  # each card is a picture of its own
+    near = near.with_columns(image_id="card")  # each card is a separate picture
     sizes = {card: size for card, *size in picture_sizes(near).iter_rows()}
     crops = dict[int, tuple[float, float, float]]()
     if are_on_pictures(evaluations[0]):
-        found = crop_pictures(near, _LEAST_OF_THUMBNAIL if pictures.held else _LEAST_CROP)
-        near = near.join(found.select("image_id", *CROP), on="image_id", how="left", maintain_order="left")
-        crops = {card: (x, y, width) for card, x, y, width in found.select("image_id", *CROP).iter_rows()}
+        crop_rows = crop_pictures(near, _LEAST_OF_THUMBNAIL if pictures.held else _LEAST_CROP)
+        near = near.join(crop_rows.select("image_id", *CROP), on="image_id", how="left", maintain_order="left")
+        crops = {card: (x, y, width) for card, x, y, width in crop_rows.select("image_id", *CROP).iter_rows()}
     drawn = {card: elements for card, *elements in _drawn(near).iter_rows()}
-    called = dict(zip(MODELS, names, strict=False))
-    whole = evaluations[0].protocol.headline_range
-    made = []
+    name_of = dict(zip(MODELS, names, strict=False))
+    headline_range = evaluations[0].protocol.headline_range
+    articles = []
     for row, of_card in zip(cards.iter_rows(named=True), data or [{}] * cards.height, strict=True):
         width, height = sizes[row["card"]]
-        heading, facts = _words(row, called)
+        heading, facts = _words(row, name_of)
         image_id = row["image_id"]
         title = f"{heading} on {files[image_id]}"
         drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title, crop=crops.get(row["card"]))
-        made.append(card(drawing, heading, facts, _ids(row), _sql(row, called[row["model"]], iou_threshold, whole), of_card))
-    return made
+        articles.append(
+            card(drawing, heading, facts, _ids(row), _sql(row, name_of[row["model"]], iou_threshold, headline_range), of_card)
+        )
+    return articles
 
 
 def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.DataFrame:
-    """Where the pictures of some images are.
+    """Return the locations of the pictures of some images.
 
     Returns
     -------
-    image_id, file_name, image_width, image_height (of the file where the data set has none), href, and missing: why there is
-    none. A picture of an unknown size has none, as objects would be drawn in the wrong places.
+    image_id, file_name, image_width, image_height (from the file if the data set has none), href, and missing: the reason why
+    there is none. A picture of unknown size has no href, because objects would be drawn in the wrong places.
     """
     images = self.dataset.images
     images = images.filter(is_known(images["image_id"], image_ids))
@@ -109,15 +111,15 @@ def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.
 
 
 def are_on_pictures(self: Evaluation) -> bool:
-    """Whether objects are drawn over the pictures of their images: not intervals of time, nor cuboids, seen from above."""
+    """Return True if objects are drawn over pictures: not intervals of time, nor cuboids, which are seen from above."""
     return shape_compared(self) not in (INTERVALS, CUBOIDS)
 
 
 def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
-    """For each card the objects in question and those nearest to them, in the order in which they are drawn.
+    """Return for each card the objects of the error and those nearest to them, in drawing order.
 
-    Near are objects whose middles are near, as seen from the middle of what is in question. True positives go with their
-    annotation: one without the other would look like an error.
+    The distance is between the centres of objects and the centre of the error. True positives come with their annotation: one
+    without the other would look like an error.
     """
     other = "other_annotation_id" if "other_annotation_id" in cards.columns else "annotation_id"
     ids = {"of_detection": "detection_id", "of_annotation": "annotation_id", "of_other": other}
@@ -126,7 +128,7 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     is_detection = (pl.col("role").cast(pl.String) == pl.col("model")) & pl.col("detection_id").eq(pl.col("of_detection"))
     is_named = pl.any_horizontal(pl.col("annotation_id").eq(pl.col(name)) for name in ("of_annotation", "of_other"))
     is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & is_named
-    # a duplicate has one label: the other annotation is at the same place
+    # a duplicate has one label: the other annotation is in the same place
     is_other = is_annotation & pl.col("annotation_id").ne(pl.col("of_annotation"))
     rows = rows.with_columns(
         is_subject=(is_detection | is_annotation).fill_null(False), label=pl.when(~is_other.fill_null(False)).then("label")
@@ -139,8 +141,8 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     distance = (pl.col("across") - subject[0]) ** 2 + (pl.col("down") - subject[1]) ** 2
     rows = rows.with_columns(distance=pl.when("is_subject").then(-1.0).otherwise(distance))
     is_matched = pl.col("annotation_id").is_not_null()
-    together = pl.when(is_matched).then(pl.col("distance").min().over("card", "annotation_id")).otherwise("distance")
-    rows = rows.with_columns(distance=together)
+    distance_of_pair = pl.when(is_matched).then(pl.col("distance").min().over("card", "annotation_id")).otherwise("distance")
+    rows = rows.with_columns(distance=distance_of_pair)
     rows = rows.sort("card", "distance", "number").filter(pl.int_range(pl.len()).over("card") < MOST_OBJECTS)
     return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
 
@@ -150,10 +152,10 @@ def _is_missed_by_both(row: Mapping[str, Any]) -> bool:
 
 
 def _drawn(near: pl.DataFrame) -> pl.DataFrame:
-    """For each card its shapes, and over them three groups of labels, of which one is seen.
+    """Return for each card its shapes, and three groups of labels, one of which is visible.
 
-    Those of a card among others are for what is in question only, and inside its crop. On a card that is opened, all objects
-    have labels, or on narrow screens what is in question.
+    Small cards have labels only for the error, inside their crop. On an opened card, all objects have labels, or only the error
+    on narrow screens.
     """
     in_question = near.with_columns(label=pl.when("is_subject").then("label"))
     opened, narrow = (draw_objects(each.drop(CROP, strict=False), n) for each, n in ((near, _OPENED), (in_question, _CLOSED)))
@@ -167,9 +169,9 @@ def _drawn(near: pl.DataFrame) -> pl.DataFrame:
     return elements.agg(pl.col("shape").str.join(""), *texts)
 
 
-def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
-    """The heading of a card, and what else is known about the error."""
-    kind, name, model = row["kind"], row["name"], called[row["model"]]
+def _words(row: Mapping[str, Any], name_of: Mapping[str, str]) -> tuple[str, str]:
+    """Return the heading of a card, and further facts about the error."""
+    kind, name, model = row["kind"], row["name"], name_of[row["model"]]
     target = row["target_name"]
     headings = {
         "miss": f"{name} missed",
@@ -192,12 +194,12 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
         facts[0] = f"suggested by {model}"
     if _is_missed_by_both(row):
         facts[0] = "by both models"
-    elif row["change"] is not None and len(called) > 1:
-        other = next(name for letter, name in called.items() if letter != row["model"])
-        facts.append(_CHANGES[row["change"]].format(**called, other=other))
+    elif row["change"] is not None and len(name_of) > 1:
+        other = next(name for letter, name in name_of.items() if letter != row["model"])
+        facts.append(_CHANGES[row["change"]].format(**name_of, other=other))
     if row["found_score"] is not None:
         facts[-1] += f" with a score of {row['found_score']:.3f}"
-    plain = f"{name} missed" if row["detection_id"] is None else f"{name} found"  # no error of its own
+    plain = f"{name} missed" if row["detection_id"] is None else f"{name} found"  # not an error
     return headings.get(kind, plain), ", ".join(facts)
 
 
@@ -206,7 +208,7 @@ def _ids(row: Mapping[str, Any]) -> str:
 
 
 def _sql(row: Mapping[str, Any], model: str, iou_threshold: float, whole: str) -> str:
-    """A query that gives the rows of what is in question. It is about one model, which its first line names."""
+    """Return a query for the rows of the error. It is about one model, which its first line names."""
     ids = {name: row[name] for name in _OF_MATCHES if row.get(name) is not None}
     rows = " OR ".join(f"{name.removeprefix('other_')} = {_literal(value)}" for name, value in ids.items())
     where = f"({rows}) AND iou_threshold = {iou_threshold:.10g} AND area_range = {_literal(whole)}"

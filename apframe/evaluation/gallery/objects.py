@@ -1,4 +1,4 @@
-"""The objects of some images: annotations and detections in one table, each with who drew it and what became of it."""
+"""The objects of some images: annotations and detections in one table, each with its source and outcome."""
 
 from __future__ import annotations
 
@@ -31,28 +31,27 @@ def objects_of(
     iou_threshold: float | None = None,
     min_score: float | None = None,
 ) -> pl.DataFrame:
-    """The annotations of some images, and the detections of each evaluation that take part, with what became of them.
+    """Return the annotations of some images, and the detections of each evaluation that count, with their outcomes.
 
     Parameters
     ----------
     evaluations, names
-        evaluations that can be compared, and what they are called
+        comparable evaluations, and their names
     image_ids
         the images; those without objects have no rows
     iou_threshold
-        one of the protocol's; the lowest by default. The area range is that of the headline numbers
+        one of the protocol's thresholds; the lowest by default. The area range is that of the headline numbers
     min_score
-        use only detections of at least this score: annotations that others alone match are missed
+        use only detections with at least this score: annotations that only match others are missed
 
     Returns
     -------
-    image_id, role ("truth", then "a", "b", ... for the evaluations), outcome,
-    label and title (a few words, and all in words), detection_id, annotation_id (of a true positive: what it matches), score,
-    category_id, name, x, y, width, height and the columns of the shape that is compared, as `draw_objects` takes them; masks
-    are added by `with_outlines`.
+    image_id, role ("truth", then "a", "b", ... for the evaluations), outcome, label and title (a few words, and all in words),
+    detection_id, annotation_id (for a true positive: its match), score, category_id, name, x, y, width, height and the columns
+    of the compared shape, for `draw_objects`; `with_outlines` adds masks.
 
-    The outcome of a detection is that of `matches`. An annotation is `tp` if each evaluation has a true positive for it, `fn`
-    if one has not, and otherwise `ignored`. Annotations come first, then the detections by score, the highest last.
+    The outcome of a detection is the same as in `matches`. An annotation is `tp` if each evaluation has a true positive for it,
+    `fn` if one does not, and otherwise `ignored`. Annotations come first, then the detections by score, the highest last.
 
     Raises
     ------
@@ -78,14 +77,14 @@ def objects_of(
 
 
 def shape_compared(self: Evaluation) -> Shape | None:
-    """The shape of the objects that are compared; None if a function compares whatever it reads."""
+    """Return the shape of the compared objects; None if a function compares anything it reads."""
     return self.protocol.similarity.shape
 
 
 def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `objects_of` with the column outline, if masks are compared: the outlines of the masks, see `outlines`.
+    """Add the column outline to rows of `objects_of`, if masks are compared: the outlines of the masks, see `outlines`.
 
-    Masks are decoded here, so it is best to leave out rows before.
+    Masks are decoded here, so remove rows before if possible.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> mask = {"image_id": 1, "category_id": 1, "segmentation": [[0, 0, 4, 0, 4, 2, 0, 2]]}
@@ -101,14 +100,14 @@ def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> p
     rows, parts = objects.with_row_index("row"), []
     for role, (table, each) in zip((TRUTH, *MODELS), tables, strict=False):
         part = rows.filter(pl.col("role") == role)
-        if part.height:  # a table without rows may have no masks
+        if part.height:  # an empty table may have no masks
             parts.append(_outlined(each, table, part))
     return pl.concat(parts).sort("row").drop("row") if parts else objects
 
 
 def _outlined(self: Evaluation, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of annotations or detections with the outlines of their masks."""
-    from apframe.tables.shapes.mask_columns import read_masks  # these bring in NumPy
+    """Add the outlines of masks to rows of annotations or detections."""
+    from apframe.tables.shapes.mask_columns import read_masks  # these import NumPy
     from apframe.tables.shapes.outlines import outlines
 
     key, objects = KEY_OF[table], self._inputs.annotations if table == "annotations" else self._inputs.detections
@@ -119,8 +118,8 @@ def _outlined(self: Evaluation, table: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: float | None) -> pl.DataFrame:
-    """The table of matches of some images, as `matches` has it without a lowest score."""
-    from apframe.matching.matches_table import expand_matches  # brings in NumPy
+    """Return the table of matches of some images, as `matches` does without a lowest score."""
+    from apframe.matching.matches_table import expand_matches  # imports NumPy
 
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
     part = verdicts.of_images(is_known(verdicts.images["image_id"], image_ids).to_numpy())
@@ -129,7 +128,7 @@ def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: 
 
 
 def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
-    """The annotations with their outcome, the scores of their true positives, and in words who missed them."""
+    """Return the annotations with their outcomes, the scores of their true positives, and the names that missed them."""
     missed = pl.when(pl.col("outcome") == "fn")
     judged = pl.concat(
         table.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id", "score", missed=missed.then(pl.lit(name)))
@@ -140,10 +139,10 @@ def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.Da
     ]
     missed_by = judged.group_by("annotation_id").agg(joined)
     annotations = self._inputs.annotations
-    found = _with_shape(self, "annotations", annotations.filter(is_known(annotations["image_id"], image_ids)))
-    found = found.join(missed_by, on="annotation_id", how="left", maintain_order="left")
+    annotations_in_images = _with_shape(self, "annotations", annotations.filter(is_known(annotations["image_id"], image_ids)))
+    annotations_in_images = annotations_in_images.join(missed_by, on="annotation_id", how="left", maintain_order="left")
     by = pl.when(pl.col("scores") == "").then(pl.lit("missed")).otherwise(pl.lit("missed by ") + pl.col("missed"))
-    return found.with_columns(
+    return annotations_in_images.with_columns(
         role=pl.lit(TRUTH),
         who=pl.lit("ground truth"),
         outcome=pl.when(pl.col("missed").is_null()).then(pl.lit("ignored", OUTCOMES))
@@ -154,16 +153,16 @@ def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.Da
 
 
 def _detections(self: Evaluation, image_ids: pl.Series, matches: pl.DataFrame) -> pl.DataFrame:
-    """The detections that take part, the highest score last, with their outcome and what they match."""
+    """Return the detections that count, the highest score last, with their outcomes and matches."""
     detections = self._inputs.detections
-    found = _with_shape(self, "detections", detections.filter(is_known(detections["image_id"], image_ids)))
+    detections_in_images = _with_shape(self, "detections", detections.filter(is_known(detections["image_id"], image_ids)))
     outcomes = matches.select("detection_id", "annotation_id", "similarity", "outcome").drop_nulls("detection_id")
-    found = found.join(outcomes, on="detection_id", maintain_order="left")
-    return found.sort("score", nulls_last=False, maintain_order=True)
+    detections_in_images = detections_in_images.join(outcomes, on="detection_id", maintain_order="left")
+    return detections_in_images.sort("score", nulls_last=False, maintain_order=True)
 
 
 def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The ids, boxes and scores, and the columns of the shape that is compared, but for masks."""
+    """Select the ids, boxes and scores, and the columns of the compared shape, except masks."""
     shape = shape_compared(self)
     columns = [KEY_OF[table], "image_id", "category_id", *(["score"] if "score" in frame.columns else []), *BOX]
     own = [column.name for column in shape.columns if column.name in frame.columns] if shape in _DRAWN else []
@@ -171,20 +170,20 @@ def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFra
 
 
 def _categories(self: Evaluation) -> pl.DataFrame:
-    """category_id, name, and skeleton where keypoints are compared and the categories say which of them are joined."""
+    """Return category_id, name, and skeleton if keypoints are compared and the categories have one."""
     categories = self.dataset.categories
     if shape_compared(self) is not KEYPOINTS or "skeleton" not in categories.columns:
         return categories.select("category_id", "name")
     skeleton = categories["skeleton"]
     try:
         skeleton = skeleton.str.json_decode(_SKELETON) if skeleton.dtype == pl.String else skeleton.cast(_SKELETON)
-    except pl.exceptions.PolarsError:  # an attribute of that name is something else
+    except pl.exceptions.PolarsError:  # an attribute with this name contains something else
         return categories.select("category_id", "name")
     return categories.select("category_id", "name", skeleton)
 
 
 def _in_words(objects: pl.DataFrame) -> pl.DataFrame:
-    """The objects with a label of a few words, and a title that says all."""
+    """Add a label of a few words, and a title with all facts, to the objects."""
     name = pl.coalesce("name", pl.format("category {}", pl.col("category_id")))
     what = pl.concat_str(name, pl.coalesce(_SCORE, pl.col("scores").replace("", None)), separator=" ", ignore_nulls=True)
     if INTERVALS.column in objects.columns:

@@ -1,4 +1,4 @@
-"""Where the pictures of images are: links to their files, or thumbnails that need no file."""
+"""Locations of the pictures of images: links to their files, or thumbnails that need no file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from apframe.tables.schemas import SIZE
 from apframe.threads import pool
 
 SIDE = 320  # of thumbnails: pixels of the longer side
-_QUALITIES = (70, 60, 50, 40, 30, 20)  # of JPEG: the first one with which a thumbnail is small enough
-_LARGEST = 13_000  # bytes of a thumbnail: a page with 300 cards has at most 8 MB then
-_LARGEST_DRAWING = 50_000  # bytes of an SVG file that is put into a page
-_TYPES = {  # that browsers show, the usual ones first
+_QUALITIES = (70, 60, 50, 40, 30, 20)  # of JPEG: the first one for which a thumbnail is small enough
+_LARGEST = 13_000  # bytes of a thumbnail: a page with 300 cards then has at most 8 MB
+_LARGEST_DRAWING = 50_000  # bytes of an SVG file that can be embedded in a page
+_TYPES = {  # that browsers show, the common ones first
     ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".webp": "image/webp", ".gif": "image/gif",
     ".bmp": "image/bmp", ".avif": "image/avif", ".svg": "image/svg+xml",
 }  # fmt: skip
@@ -34,37 +34,38 @@ _TYPES = {  # that browsers show, the usual ones first
 class Pictures:
     """The pictures in a folder and in the folders inside it, which is listed once.
 
-    A picture is found by the name of its image, then by ever fewer of the folders in that name, then in the same way whatever
-    its ending. What is looked for may be the end of one path only: a wrong picture is worse than none.
+    A picture is found by the name of its image, then by fewer and fewer of the folders in that name, then in the same way
+    regardless of its extension. The name must be the end of only one path: a wrong picture is worse than none.
 
-    Browsers turn pictures as their EXIF data say, and so are thumbnails: annotations are drawn as made on the picture as people
-    see it. If they were made on the pixels as stored, they are beside their objects; remove the EXIF data then.
+    Browsers turn pictures according to their EXIF data, and so do thumbnails: annotations are drawn as made on the picture as
+    people see it. If they were made on the pixels as stored, they are drawn beside their objects; then remove the EXIF data.
 
     Parameters
     ----------
     folder
-        where the pictures are; None if there are none
+        the folder of the pictures; None without pictures
     relative_to
-        the folder of the page that links them; None gives absolute addresses
+        the folder of the page that links them; None for absolute addresses
     embed
-        hold thumbnails for the page instead of links: JPEG of at most 320 pixels and 13 kB. SVG files stay as they are, up to
-        50 kB
+        whether to keep thumbnails for the page instead of links: JPEG of at most 320 pixels and 13 kB. SVG files up to 50 kB
+        are embedded unchanged
 
     Attributes
     ----------
     folder
-        where the pictures are
+        the folder of the pictures
     embeds
-        whether the page holds thumbnails instead of links
+        whether the page contains thumbnails instead of links
     held
-        the thumbnails that `links` has referred to, by their ids: addresses that hold the whole picture. A page has each once
+        the thumbnails that `links` has referred to, by their ids: addresses that contain the whole picture. A page contains
+        each once
 
     Raises
     ------
     FormatError
         the folder does not exist, or is a file
     ParameterError
-        thumbnails are wanted, and Pillow is not installed
+        thumbnails are requested, but Pillow is not installed
     """
 
     def __init__(self, folder: str | Path | None, relative_to: str | Path | None = None, *, embed: bool = False) -> None:
@@ -86,15 +87,16 @@ class Pictures:
         return self._pillow is not None
 
     def find(self, file_names: Iterable[str | None]) -> list[Path | None]:
-        """The file of each name; None where there is none."""
+        """Return the file of each name; None if there is none."""
         return [self._find(name)[0] for name in file_names]
 
     def links(self, file_names: Iterable[str | None]) -> pl.DataFrame:
-        """Where the pictures of these names are.
+        """Return the locations of the pictures with these names.
 
         Returns
         -------
-        href: where the picture is, a link, or "#" and the id of one of `held`. missing: why there is none; one of both is null.
+        href: the location of the picture, a link, or "#" and the id of one of `held`. missing: the reason why there is none;
+        one of the two is null.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -107,26 +109,26 @@ class Pictures:
             self._made |= {name: self._link_or_reason(name) for name in new}
         else:
             with pool() as others:
-                made = [(self._hold(address), reason) for address, reason in others.map(self._link_or_reason, new)]
-            self._made |= dict(zip(new, made, strict=True))
+                new_links = [(self._hold(address), reason) for address, reason in others.map(self._link_or_reason, new)]
+            self._made |= dict(zip(new, new_links, strict=True))
         rows = [self._made[name] for name in names]
         return pl.DataFrame(rows, schema={"href": pl.String, "missing": pl.String}, orient="row")
 
     def sizes(self, images: pl.DataFrame) -> pl.DataFrame:
-        """image_id, image_width, image_height of images with a file_name; where a size is not known, that of the file.
+        """Return image_id, image_width, image_height of images with a file_name; unknown sizes are read from the file.
 
-        Pillow reads files. Without it, and where a file is missing or no image, the size stays null.
+        Pillow reads files. Without it, or if a file is missing or no image, the size remains null.
         """
         size = [pl.col(name) if name in images.columns else pl.lit(None, pl.Int64).alias(name) for name in SIZE]
-        known = images.select("image_id", "file_name", *size)
-        unknown = known.filter(pl.any_horizontal(pl.col(SIZE).is_null()))
+        images_with_size = images.select("image_id", "file_name", *size)
+        unknown = images_with_size.filter(pl.any_horizontal(pl.col(SIZE).is_null()))
         measured = [None if path is None else _measured(path) for path in self.find(unknown["file_name"])]
         of_files = [dict(zip(SIZE, pair or (None, None), strict=True)) for pair in measured]
-        found = unknown.select("image_id").hstack(pl.DataFrame(of_files, schema=dict.fromkeys(SIZE, pl.Int64)))
-        return known.drop("file_name").update(found, on="image_id")
+        sizes_of_files = unknown.select("image_id").hstack(pl.DataFrame(of_files, schema=dict.fromkeys(SIZE, pl.Int64)))
+        return images_with_size.drop("file_name").update(sizes_of_files, on="image_id")
 
     def _hold(self, address: str | None) -> str | None:
-        """Keep a thumbnail, and return a reference to it, which is the same for the same thumbnail."""
+        """Store a thumbnail, and return a reference to it, which is the same for equal thumbnails."""
         if address is None:
             return None
         key = f"picture-{sha256(address.encode()).hexdigest()[:16]}"
@@ -139,7 +141,7 @@ class Pictures:
             return None, reason
         suffix = _suffix(path.name)
         try:
-            if kind_at(path) != "file":  # such as a link to what has gone
+            if kind_at(path) != "file":  # such as a link to a deleted file
                 return None, "that cannot be read"
             if self._pillow is not None and suffix != ".svg":
                 return self._thumbnail(path), None
@@ -150,7 +152,7 @@ class Pictures:
             if path.stat().st_size > _LARGEST_DRAWING:
                 return None, "too large to be put into the page"
             return _inside(path, _TYPES[suffix]), None
-        except Exception:  # of a damaged file, Pillow raises whatever its readers come upon
+        except Exception:  # for a damaged file, Pillow raises any error of its readers
             return None, "that cannot be read"
 
     def _link(self, path: Path, media_type: str) -> str:  # noqa: ARG002 - for those who put the file inside
@@ -179,21 +181,21 @@ class Pictures:
         return _data("image/jpeg", content.getvalue())
 
     def _find(self, name: str | None) -> tuple[Path | None, str]:
-        """The file of a name, or why there is none."""
+        """Return the file of a name, or the reason why there is none."""
         if not name:
             return None, "without a file name"
         ends = list(_ends(normalize("NFC", name).replace("\\", "/")))
-        found = [self._paths.get(end, "") for end in ends]
-        if not any(found):
-            found += [self._stems.get(stem, "") for end in ends for stem in (end, _stem(end))]
-        path = next(filter(None, found), None)
+        paths = [self._paths.get(end, "") for end in ends]
+        if not any(paths):
+            paths += [self._stems.get(stem, "") for end in ends for stem in (end, _stem(end))]
+        path = next(filter(None, paths), None)
         if path is not None and self.folder is not None:
             return self.folder / path, ""
-        return None, "not in the folder" if None not in found else "of which the folder has several"
+        return None, "not in the folder" if None not in paths else "of which the folder has several"
 
     @cached_property
     def _files(self) -> list[str]:
-        """The paths of all files inside the folder, sorted. Links to folders are followed, to each folder once."""
+        """The paths of all files inside the folder, sorted. Links to folders are followed, but each folder is read once."""
         files, seen = list[str](), set[str]()
         if self.folder is None:
             return files
@@ -209,12 +211,12 @@ class Pictures:
 
     @cached_property
     def _paths(self) -> dict[str, str | None]:
-        """The file of each path and of each end of one; None where several files have that end."""
+        """The file of each path and of each end of a path; None if several files have that end."""
         return _by_ends({path: path for path in self._files})
 
     @cached_property
     def _stems(self) -> dict[str, str | None]:
-        """The same for pictures without their ending. Where several differ in that alone, the usual one has it."""
+        """The same for pictures without their extension. If several only differ in that, the most common one is used."""
         usual = {suffix: number for number, suffix in enumerate(_TYPES)}
         pictures = [path for path in self._files if _suffix(path) in usual]
         pictures.sort(key=lambda path: usual[_suffix(path)], reverse=True)
@@ -222,7 +224,7 @@ class Pictures:
 
 
 class PicturesInside(Pictures):
-    """Pictures whose addresses hold the whole files, for notebooks: these cannot follow links to files everywhere."""
+    """Pictures whose addresses contain the whole files, for notebooks, where links to files may not work."""
 
     def _link(self, path: Path, media_type: str) -> str:
         return _inside(path, media_type)
@@ -231,7 +233,7 @@ class PicturesInside(Pictures):
 def _measured(path: Path) -> tuple[int, int] | None:
     try:
         return measure_images([path])[0]
-    except (InputError, ParameterError):  # no image, or no Pillow
+    except (InputError, ParameterError):  # not an image, or no Pillow
         return None
 
 
@@ -244,17 +246,17 @@ def _data(media_type: str, content: bytes) -> str:
 
 
 def _by_ends(files: Mapping[str, str]) -> dict[str, str | None]:
-    """Files by their keys, which are paths, and by the ends of these; None where several have an end and it is no key."""
-    known: dict[str, str | None] = {}
-    whole = {normalize("NFC", key): path for key, path in files.items()}
-    for key, path in whole.items():
+    """Return files by their keys, which are paths, and by the ends of these; None if several files have an end."""
+    file_of_end: dict[str, str | None] = {}
+    normalized = {normalize("NFC", key): path for key, path in files.items()}
+    for key, path in normalized.items():
         for end in _ends(key):
-            known[end] = None if end in known else path
-    return known | whole
+            file_of_end[end] = None if end in file_of_end else path
+    return file_of_end | normalized
 
 
 def _ends(path: str) -> Iterator[str]:
-    """A path, then with ever fewer of its folders.
+    """Yield a path, then the path with fewer and fewer of its folders.
 
     >>> list(_ends("a/b/c.jpg"))
     ['a/b/c.jpg', 'b/c.jpg', 'c.jpg']

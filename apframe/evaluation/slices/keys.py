@@ -1,8 +1,8 @@
 """The keys of slices: columns of the four tables, bins of their numbers, and named conditions.
 
-A column belongs to the table that has it. One of the images tells images apart, one of the categories tells categories apart.
-One of the annotations is a key of the objects, and the detections' column of the same name belongs to it; one that only the
-detections have tells these apart. `"annotations.occlusion"` names the table too.
+A column belongs to the table that has it. Columns of the images separate images, columns of the categories separate categories.
+A column of the annotations is a key of the objects, and the detections' column of the same name belongs to it; a column that
+only the detections have separates these. `"annotations.occlusion"` also names the table.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.protocols.inputs import Inputs
 
-SEVERAL = "several"  # the table of named slices that are about more than one
+SEVERAL = "several"  # the table of named slices about several tables
 
 
 @dataclass(frozen=True)
 class Bins:
-    """A key of intervals of a number, see `bins`; `edges` are probabilities where `of_quantiles` says so."""
+    """A key of intervals of a number, see `bins`; with `of_quantiles`, `edges` are probabilities."""
 
     column: str
     edges: tuple[float, ...]
@@ -51,23 +51,23 @@ class Bins:
 
 @dataclass(frozen=True)
 class Breakdown(ABC):
-    """A key of slices that are matched again, each among objects of its own, as the programs of some benchmarks do it.
+    """A key of slices that are matched again, each with its own objects, as in the programs of some benchmarks.
 
     Attributes
     ----------
     name
-        what its column is called
+        the name of its column
     """
 
     name: str
 
     @abstractmethod
     def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
-        """What is evaluated in each slice, with the name of the slice, in the order of the result."""
+        """Yield the name and the input of each slice, in the order of the result."""
 
 
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]] | Sequence[str | Bins]
-"""Of slices: a column, bins of one, values of columns or named conditions in a dict, several columns in a list."""
+"""A key of slices: a column, bins of one, values of columns or named conditions in a dict, several columns in a list."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class _Only:
 
 @dataclass(frozen=True)
 class Key:
-    """One key of slices: which rows have which of its values.
+    """One key of slices, with the rows that have each of its values.
 
-    `place` is its place among the keys. `table` is the table that it divides: images, categories, annotations (with the
-    detections that carry it too) or detections.
-    `values` are what the result shows, in its order. `members` has a frame for each table that carries the key: `row` (a row
-    number) and `code` (a place in `values`); named slices may share rows. `masks` are those of named slices; where these are
+    `place` is its position among the keys. `table` is the table that it divides: images, categories, annotations (with the
+    detections that have the column too) or detections.
+    `values` are the values in the result, in their order. `members` has a frame for each table with the key: `row` (a row
+    number) and `code` (a position in `values`); named slices may share rows. `masks` are those of named slices; if these are
     about several tables, there are no members.
     """
 
@@ -98,21 +98,21 @@ class Key:
 
     @property
     def code(self) -> str:
-        """What columns of its codes are called: `name` is from the data, and may be a pattern or that of another column."""
+        """The name of columns of its codes: `name` is from the data, and may be a pattern or the name of another column."""
         return f"code {self.place}"
 
 
 def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = None) -> Bins:
-    """A key for `Evaluation.by`: intervals of a number, [a, b) each, the last one with its upper end.
+    """Make a key for `Evaluation.by`: intervals [a, b) of a number, the last one with its upper end.
 
     Parameters
     ----------
     column
-        of any of the four tables; may be qualified, as in "annotations.occlusion".
+        a column of any of the four tables; may be qualified, as in "annotations.occlusion".
     edges
         strictly increasing, at least two; numbers outside all intervals, and null, are the slice null.
     labels
-        what the slices are called, one for each interval; "[0, 0.3)" and so on by default.
+        the names of the slices, one for each interval; "[0, 0.3)" and so on by default.
 
     >>> bins("occlusion", [0, 0.3, 1]).edges
     (0.0, 0.3, 1.0)
@@ -122,8 +122,8 @@ def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = Non
     except (TypeError, ValueError):
         numbers = None
     if numbers is None:
-        meant = f"quantiles({column!r}, {edges}) makes {edges} intervals with about as many rows each"
-        remedy = meant if isinstance(column, str) and isinstance(edges, int) and not isinstance(edges, bool) else ""
+        suggestion = f"quantiles({column!r}, {edges}) makes {edges} intervals with about as many rows each"
+        remedy = suggestion if isinstance(column, str) and isinstance(edges, int) and not isinstance(edges, bool) else ""
         raise ParameterError(f"bins of {column}: edges are a list of numbers, got {edges!r}", remedy)
     if len(numbers) < 2 or not all(a < b for a, b in pairwise(numbers)):
         raise ParameterError(f"bins of {column}: edges must increase, and be at least two, got {list(numbers)}")
@@ -133,32 +133,32 @@ def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = Non
 
 
 def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | None = None) -> Bins:
-    """A key for `Evaluation.by`: intervals of a number that hold about as many rows each.
+    """Make a key for `Evaluation.by`: intervals of a number with about as many rows each.
 
     Parameters
     ----------
     column
-        as in `bins`; the edges are quantiles of the annotations where these have it, and what detections have below the lowest
-        and above the highest of these belongs to the first and the last interval.
+        as in `bins`; if annotations have the column, the edges are their quantiles, and smaller and larger values of detections
+        belong to the first and the last interval.
     n
-        how many intervals, or the probabilities of their edges, from 0 to 1.
+        the number of intervals, or the probabilities of their edges, from 0 to 1.
     labels
-        as in `bins`; where so many values are equal that intervals would be empty, there are fewer of them, and the default
-        labels are right.
+        as in `bins`; if so many values are equal that intervals would be empty, there are fewer of them, with the default
+        labels.
 
     >>> quantiles("area", 4).edges
     (0.0, 0.25, 0.5, 0.75, 1.0)
     """
     if isinstance(n, int) and (n < 1 or isinstance(n, bool)):
         raise ParameterError(f"quantiles of {column}: at least 1 is needed, got {n}")
-    made = bins(column, [k / n for k in range(n + 1)] if isinstance(n, int) else n, labels)
-    if made.edges[0] < 0 or made.edges[-1] > 1:
-        raise ParameterError(f"quantiles of {column}: probabilities lie in [0, 1], got {list(made.edges)}")
-    return replace(made, of_quantiles=True)
+    key = bins(column, [k / n for k in range(n + 1)] if isinstance(n, int) else n, labels)
+    if key.edges[0] < 0 or key.edges[-1] > 1:
+        raise ParameterError(f"quantiles of {column}: probabilities lie in [0, 1], got {list(key.edges)}")
+    return replace(key, of_quantiles=True)
 
 
 def _make_key(place: int, key: Any, tables: Tables) -> Key:
-    """The key of a column, of bins of it, or of some of its values."""
+    """Make the key of a column, of bins of it, or of some of its values."""
     word = key.column if isinstance(key, (Bins, _Only)) else key
     if not isinstance(word, str):
         hint = '; name a condition: by({"small": condition})' if isinstance(word, pl.Expr) else ""
@@ -167,10 +167,10 @@ def _make_key(place: int, key: Any, tables: Tables) -> Key:
         )
     column, owners = find_owners(word, tables)
     refuse_ambiguous(word, column, owners)
-    found = {table: column_of(tables[table], column).alias("value") for table in owners}
-    values, members = _binned(key, found) if isinstance(key, Bins) else _distinct(word, found)
-    made = Key(place, column, owners[0], values, members)
-    return _restricted(made, key) if isinstance(key, _Only) else made
+    columns = {table: column_of(tables[table], column).alias("value") for table in owners}
+    values, members = _binned(key, columns) if isinstance(key, Bins) else _distinct(word, columns)
+    whole_key = Key(place, column, owners[0], values, members)
+    return _restricted(whole_key, key) if isinstance(key, _Only) else whole_key
 
 
 def as_keys(by: SliceKey | Sequence[SliceKey]) -> list[Any]:
@@ -183,15 +183,15 @@ def as_keys(by: SliceKey | Sequence[SliceKey]) -> list[Any]:
 
 
 def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
-    """The keys of columns, bins and named slices, in their order.
+    """Make the keys of columns, bins and named slices, in their order.
 
     Parameters
     ----------
     keys
         names of columns, `Bins`, dicts from columns to some of their values, and at most one dict from names to conditions
-        (several expressions in a list must all hold); keys in a list are as many keys.
+        (several expressions in a list must all be true); a list of keys is flattened.
     tables
-        the four, or some of them, as they are evaluated.
+        the four tables, or some of them, as evaluated.
 
     >>> tables = {"images": pl.DataFrame({"image_id": [1, 2, 3], "n": [4, 1, None]})}
     >>> bins_of_n, low = make_keys([bins("n", [0, 2, 4]), {"low": pl.col("n") < 3}], tables)
@@ -210,12 +210,12 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
 
 
 def _one_by_one(key: Any, tables: Tables) -> list[Any]:
-    """The keys in a list, and those in a dict of values of columns."""
+    """Return the keys in a list, and those in a dict of values of columns."""
     if isinstance(key, (list, tuple)):
         return [each for inner in key for each in _one_by_one(inner, tables)]
     if not isinstance(key, Mapping):
         return [key]
-    of_values = [name for name, given in key.items() if _are_values(name, given, tables)]
+    of_values = [name for name, value in key.items() if _are_values(name, value, tables)]
     if of_values and len(of_values) < len(key):
         (first, *_), other = of_values, next(name for name in key if name not in of_values)
         raise ParameterError(
@@ -224,17 +224,17 @@ def _one_by_one(key: Any, tables: Tables) -> list[Any]:
     return [_Only(name, key[name]) for name in of_values] or [key]
 
 
-def _are_values(name: Any, given: Any, tables: Tables) -> bool:
-    """Whether an entry of a dict says which values of a column are wanted, and is no named condition."""
+def _are_values(name: Any, value: Any, tables: Tables) -> bool:
+    """Return True if an entry of a dict names values of a column, instead of being a named condition."""
     table, _, column = str(name).partition(".")
     names = {table: names_in(frame) for table, frame in tables.items()}
     is_column = any(name in of_table for of_table in names.values()) or column in names.get(table, ())
-    items = given if isinstance(given, (list, tuple)) else [given]
+    items = value if isinstance(value, (list, tuple)) else [value]
     return is_column and not any(isinstance(each, pl.Expr) for each in items)
 
 
 def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
-    """The key of named conditions, which may overlap; an error where there are none, or nothing to evaluate in one."""
+    """Make the key of named conditions, which may overlap; an error if there are none, or if one is empty."""
     if not slices:
         raise ParameterError("the dict of slices is empty", option="by")
     masks: dict[str, Masks] = {}
@@ -243,7 +243,7 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
         has_texts = isinstance(condition, (list, tuple)) and any(isinstance(c, str) for c in condition)
         are_ids = column_of(tables["images"], "image_id").dtype == pl.String
         if has_texts and not are_ids and nearest(str(name), list_columns(tables)):
-            find_owners(str(name), tables)  # these are no image ids but values of a column, misspelt: the error names it
+            find_owners(str(name), tables)  # not image ids but values of a misspelt column, which the error names
         masks[str(name)] = conjunction(condition if is_several else [condition], tables)
         refuse_nothing(f"by: slice {name!r}", masks[str(name)])
     values = pl.Series("slice", list(masks), dtype=pl.Enum(list(masks)))
@@ -260,38 +260,38 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
 
 
 def _restricted(key: Key, only: _Only) -> Key:
-    """The key with these of its values alone, in their order; rows of other values are in no slice."""
-    given = only.values
-    items = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
-    known = key.values.to_list()
-    unknown = [value for value in items if value not in known]
+    """Restrict a key to these of its values, in their order; rows with other values are in no slice."""
+    values = only.values
+    items = list(values) if isinstance(values, Iterable) and not isinstance(values, (str, bytes)) else [values]
+    existing_values = key.values.to_list()
+    unknown = [value for value in items if value not in existing_values]
     if unknown or not items:
-        near = nearest(str(unknown[0]), [value for value in known if isinstance(value, str)]) if unknown else ""
+        near = nearest(str(unknown[0]), [value for value in existing_values if isinstance(value, str)]) if unknown else ""
         problem = f"{only.column} has no value {listed(unknown)}" if unknown else f"no values of {only.column} are given"
-        raise ParameterError(problem, near or f"there are {listed(known, 12)}", option="by")
-    wanted = list(dict.fromkeys(known.index(value) for value in items))
-    codes = pl.DataFrame({"code": wanted, "new": range(len(wanted))}, schema={"code": pl.Int32, "new": pl.Int32})
+        raise ParameterError(problem, near or f"there are {listed(existing_values, 12)}", option="by")
+    positions = list(dict.fromkeys(existing_values.index(value) for value in items))
+    codes = pl.DataFrame({"code": positions, "new": range(len(positions))}, schema={"code": pl.Int32, "new": pl.Int32})
     members = {
         table: rows.join(codes, on="code", maintain_order="left").select("row", code="new")
         for table, rows in key.members.items()
     }
-    return replace(key, values=key.values.gather(wanted), members=members)
+    return replace(key, values=key.values.gather(positions), members=members)
 
 
-def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
-    """The values of a column, sorted, null last, and which of them each row has: those that its list holds, else its own."""
-    rows = {table: items_of(column) for table, column in found.items()}
+def _distinct(word: str, columns_of_tables: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
+    """Return the sorted values of a column, null last, and each row's value, or those in its list."""
+    rows = {table: items_of(column) for table, column in columns_of_tables.items()}
     columns = [frame["value"] for frame in rows.values()]
     nested = next((column for column in columns if column.dtype.is_nested()), None)
     if nested is not None:
         raise ParameterError(f"{word!r} holds {nested.dtype}, which cannot be used for slices", option="by")
     if len({_kind(column.dtype) for column in columns} - {"null"}) > 1:
-        dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in zip(found, columns, strict=True))
+        dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in zip(columns_of_tables, columns, strict=True))
         raise ParameterError(f"{word!r} is {dtypes}", "cast one of them", option="by")
     if len({column.dtype for column in columns}) > 1 and _kind(columns[0].dtype) == "text":
         columns = [column.cast(pl.String) for column in columns]
-    together = pl.concat([column.to_frame("value") for column in columns], how="vertical_relaxed")
-    values = together["value"].unique().sort(nulls_last=True)
+    all_values = pl.concat([column.to_frame("value") for column in columns], how="vertical_relaxed")
+    values = all_values["value"].unique().sort(nulls_last=True)
     places = values.to_frame().with_row_index("code").with_columns(pl.col("code").cast(pl.Int32))
     options: dict[str, Any] = {"on": "value", "how": "left", "nulls_equal": True, "maintain_order": "left"}
     members = {
@@ -302,18 +302,18 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
 
 
 def _kind(dtype: pl.DataType) -> str:
-    """The family of a dtype, within which values can be compared."""
+    """Return the family of a dtype, within which values can be compared."""
     if dtype.is_numeric():
         return "number"
     return {pl.Null: "null", pl.String: "text", pl.Categorical: "text"}.get(dtype.base_type(), str(dtype))
 
 
-def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
-    """The labels of the intervals, null last, and the interval of each row's number."""
-    for table, column in found.items():
+def _binned(key: Bins, columns_of_tables: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
+    """Return the labels of the intervals, null last, and the interval of each row's number."""
+    for table, column in columns_of_tables.items():
         if not column.dtype.is_numeric():
             raise ParameterError(f"bins of {key.column}: numbers are needed, {table} holds {column.dtype}")
-    edges = _quantile_edges(key, next(iter(found.values()))) if key.of_quantiles else key.edges
+    edges = _quantile_edges(key, next(iter(columns_of_tables.values()))) if key.of_quantiles else key.edges
     n = len(edges) - 1
     if key.labels is not None and len(key.labels) != n:
         raise ParameterError(
@@ -324,7 +324,7 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
     if len(set(labels)) < n:  # the edges differ in later digits
         labels = _labels(edges, "")
     codes = {}
-    for table, column in found.items():
+    for table, column in columns_of_tables.items():
         number = column.cast(pl.Float64)
         if key.of_quantiles:
             lowest, highest = edges[0] if key.edges[0] == 0 else None, edges[-1] if key.edges[-1] == 1 else None
@@ -347,10 +347,10 @@ def _labels(edges: Sequence[float], digits: str) -> tuple[str, ...]:
 
 
 def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
-    found = numbers.cast(pl.Float64).drop_nulls().drop_nans()
-    if found.is_empty():
+    values = numbers.cast(pl.Float64).drop_nulls().drop_nans()
+    if values.is_empty():
         raise ParameterError(f"quantiles of {key.column}: all its values are null")
-    edges = sorted({float(found.quantile(p, "linear")) for p in key.edges})  # type: ignore[arg-type]
+    edges = sorted({float(values.quantile(p, "linear")) for p in key.edges})  # type: ignore[arg-type]
     if len(edges) < 2:
         raise ParameterError(f"quantiles of {key.column}: all its values are {edges[0]:g}")
     return tuple(edges)
@@ -362,23 +362,23 @@ def heights_of(self: Evaluation) -> dict[str, int]:
 
 
 def names_of_categories(self: Evaluation) -> pl.DataFrame:
-    """category_id and name of the categories that are evaluated, by their ids."""
+    """Return category_id and name of the evaluated categories, by their ids."""
     return columns_of(self._source.tables()["categories"], "category_id", "name")
 
 
 def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
-    """An error if a level is unknown, or needs categories where these are pooled."""
+    """Raise an error if a level is unknown, or requires categories although these are pooled."""
     one_of("level", level, levels)
     if self._pipeline.outline.is_pooled and level != "summary":
         raise ParameterError(f'the categories are pooled: there is no level="{level}"')
 
 
-def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
-    """An error where keys cannot be those of a table with columns of the names `taken`."""
+def refuse_keys(self: Evaluation, keys: Sequence[Key], column_names: set[str]) -> None:
+    """Raise an error if keys have the names of other columns of the result."""
     for place, key in enumerate(keys):
         if key.name in [other.name for other in keys[:place]]:
             raise ParameterError(f"{key.name} is given twice", option="by")
-        if key.name in taken:
+        if key.name in column_names:
             raise ParameterError(
                 f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
             )

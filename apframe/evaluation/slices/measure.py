@@ -1,4 +1,4 @@
-"""The numbers of slices: verdicts are split by images; for groups of detections and of objects, the pairs are matched again."""
+"""The numbers of slices: verdicts are split by images; groups of detections and of objects are matched again."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from apframe.threads import pool
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
-_MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
+_MOST_ROWS = 1 << 21  # of groups of objects that are put into lists at once
 
 
 def measure(verdicts: Verdicts, rows: Callable[[], MatchInput], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
-    """The headline numbers and the support of every slice.
+    """Compute the headline numbers and the support of every slice.
 
     Parameters
     ----------
     verdicts
-        of everything that is evaluated
+        the verdicts of everything that is evaluated
     rows
-        gives what was matched, which is matched again for groups of detections and of objects
+        a function that returns the input of matching, which is matched again for groups of detections and of objects
     protocol
         the rules
     slicing
@@ -47,9 +47,9 @@ def measure(verdicts: Verdicts, rows: Callable[[], MatchInput], protocol: Protoc
 
     Returns
     -------
-    By name, arrays over these groups.
+    Arrays over these groups, by name.
     """
-    if 0 in shape_of(slicing):  # of a table without rows
+    if 0 in shape_of(slicing):  # from an empty table
         return finish({}, protocol, slicing)
     if not slicing.matches_again(verdicts.detections.height):
         sums = sum_lists(np.arange(verdicts.lists.height), verdicts, protocol=protocol, slicing=slicing)
@@ -61,14 +61,14 @@ def measure(verdicts: Verdicts, rows: Callable[[], MatchInput], protocol: Protoc
 
 
 def shape_of(slicing: Slicing) -> tuple[int, ...]:
-    """How many groups of images, detections, objects and categories there are."""
+    """Return the numbers of groups of images, detections, objects and categories."""
     return tuple(len(groups) for groups in slicing.axes.values())
 
 
 def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
-    """What `finish` takes, of some lists: those of others are added. There are groups of images and categories alone.
+    """Sum over some lists for `finish`, which requires the sums of all lists. Only images and categories have groups.
 
-    `of` are the numbers of the lists among all, by which the groups of categories name them.
+    `of` are the numbers of the lists among all, which the groups of categories refer to.
     """
     images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(of), "category": of})
     if not images.is_whole(verdicts.images.height):
@@ -78,7 +78,7 @@ def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing
 
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
-    """The headline numbers and the support from what `sum_part` gives."""
+    """Compute the headline numbers and the support from the sums of `sum_part`."""
     shape, lines = shape_of(slicing), [line for line in headlines(protocol) if not line.kind.table]
     if 0 in shape:
         empty = {line.metric: np.zeros(shape) for line in lines}
@@ -94,7 +94,7 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
 
 @dataclass(frozen=True)
 class _SliceCells:
-    """Some groups of the objects: their cells, the `group` and `category` of the lists, and the number of the groups."""
+    """Some groups of the objects: their cells, the `group` and `category` of the lists, and the number of groups."""
 
     cells: Cells
     lists: pl.DataFrame
@@ -115,36 +115,36 @@ class _Work:
         return not self.slicing.detections.is_whole(self.rows.detections.height)
 
     def split(self, rows: MatchInput) -> MatchInput:
-        """The lists of every group of images and of detections: group number `image group * n_detections_groups + ...`."""
+        """Make the lists of every group of images and of detections: group number `image group * n_detections_groups + ...`."""
         slicing, n_parts = self.slicing, len(self.slicing.detections)
         if slicing.images.is_whole(self.verdicts.images.height) and not self._divides_detections:
             return rows
-        found = rows.detections.lazy().select("image", "row").with_row_index("at")
+        of_detections = rows.detections.lazy().select("image", "row").with_row_index("at")
         of_images = slicing.images.members.lazy().select(image="row", of_images="group")
-        found = found.join(of_images, on="image")
+        of_detections = of_detections.join(of_images, on="image")
         if self._divides_detections:
-            found = found.join(slicing.detections.members.lazy().select("row", part="group"), on="row")
+            of_detections = of_detections.join(slicing.detections.members.lazy().select("row", part="group"), on="row")
         else:
-            found = found.with_columns(part=pl.lit(0, pl.UInt32))
+            of_detections = of_detections.with_columns(part=pl.lit(0, pl.UInt32))
         group = pl.col("of_images").cast(pl.Int64) * n_parts + pl.col("part")
-        expected = rows.annotations.lazy().select("image").with_row_index("at").join(of_images, on="image")
-        expected = expected.join(pl.LazyFrame({"part": range(n_parts)}), how="cross")
+        of_annotations = rows.annotations.lazy().select("image").with_row_index("at").join(of_images, on="image")
+        of_annotations = of_annotations.join(pl.LazyFrame({"part": range(n_parts)}), how="cross")
         inside = pl.lit(True).alias("inside")
         parts = regroup(
             rows,
-            found.select("at", group.alias("group"), inside).collect(),
-            expected.select("at", group.alias("group"), inside).collect(),
+            of_detections.select("at", group.alias("group"), inside).collect(),
+            of_annotations.select("at", group.alias("group"), inside).collect(),
             len(slicing.images) * n_parts,
         )
         parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
         if not self._divides_detections or self.rows.own_places:
             return parts
-        # each detection has its own place among those of its group
+        # each detection has its own place within its group
         cell = parts.detections["list"].cast(pl.Int64) * self.verdicts.images.height + parts.detections["image"]
         return replace(parts, detections=parts.detections.with_columns(place=pl.Series(place_within(cell.to_numpy()))))
 
     def parts(self, base: MatchInput) -> Iterator[_SliceCells]:
-        """The cells of some groups of objects at a time."""
+        """Yield the cells of some groups of objects at a time."""
         objects = self.slicing.objects
         base = _restrict(base, objects)
         if not objects.keys:
@@ -154,7 +154,7 @@ class _Work:
             self._side(table, base.pairs[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
-        whole: Cells | None = None
+        whole_lists: Cells | None = None
         if sides[0].members is None and not all(metric.reads_remainder for metric in self.protocol.all_metrics):
             every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
             groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
@@ -162,17 +162,19 @@ class _Work:
         elif sides[0].members is None:  # all detections count in all groups
             bits = base.annotations.schema["counts"]
             nothing = replace(base, annotations=base.annotations.with_columns(counts=pl.lit(0, bits)))
-            whole = self._judge(nothing)
-        for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
+            whole_lists = self._judge(nothing)
+        for n, (detection_members, annotation_members) in add_competitors(sides, len(objects), _MOST_ROWS):
             positions = base.detections.select(position=pl.int_range(pl.len(), dtype=pl.Int64))
-            part = regroup(replace(base, detections=base.detections.hstack(positions)), found, expected, n)
-            of = part.lists["category"]  # the list of `base` that each is a part of
+            part = regroup(
+                replace(base, detections=base.detections.hstack(positions)), detection_members, annotation_members, n
+            )
+            of = part.lists["category"]  # the list of `base` of which each is a part
             lists = part.lists.select(
                 group=base.lists["group"].gather(of) * n + pl.col("group"), category=base.lists["category"].gather(of)
             )
             remainder = None
-            if whole is not None:
-                remainder = Remainder(whole, part.detections["position"].to_numpy(), of.to_numpy())
+            if whole_lists is not None:
+                remainder = Remainder(whole_lists, part.detections["position"].to_numpy(), of.to_numpy())
             yield _SliceCells(self._judge(part, remainder), lists, n)
 
     def _judge(self, rows: MatchInput, remainder: Remainder | None = None) -> Cells:
@@ -183,7 +185,7 @@ class _Work:
         return Cells.of(verdicts, remainder=remainder)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
-        """The detections or the annotations as a side, with the members of each group, which are given by `row`."""
+        """Return detections or annotations as a side, with the members of each group, which are given by `row`."""
         is_paired = np.zeros(table.height, dtype=bool)
         is_paired[paired.to_numpy()] = True
         if members is not None:
@@ -193,14 +195,14 @@ class _Work:
 
 
 def sum_part(part: _SliceCells, base: pl.DataFrame, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
-    """Sums over the lists of each slice: arrays over groups of images and detections, objects, categories.
+    """Sum over the lists of each slice: arrays over groups of images and detections, objects, categories.
 
-    `base` has the `group` and `category` of the lists that all detections are in.
+    `base` has the `group` and `category` of the lists with all detections.
 
     Returns
     -------
-    By name: the sums of the headline numbers; "n " and the name of one, how many lists it is a sum of; n_categories, how many
-    lists count; n_annotations and n_detections.
+    By name: the sums of the headline numbers; "n " and the name of one, the number of summed lists; n_categories, the number of
+    lists that count; n_annotations and n_detections.
     """
     cells, n_groups = part.cells, len(slicing.images) * len(slicing.detections)
     lines = [line for line in with_terms(headlines(protocol), protocol) if not line.is_of_others]
@@ -212,18 +214,18 @@ def sum_part(part: _SliceCells, base: pl.DataFrame, protocol: Protocol, slicing:
         own = [line for line in lines if line.area_range == name]
         counted = support if name == main.area_range else ()
         values = dict(values_of_lists(cells, protocol, [*own, *counted], once))
-        found = sum_values(((line, values[line]) for line in own if line in values), rows, n_images)
+        sums = sum_values(((line, values[line]) for line in own if line in values), rows, n_images)
         if not counted:
-            return found
-        found["n_categories"] = rows.sums(np.isfinite(values[main]))
-        found["n_annotations"] = rows.sums(values[n_positives])
+            return sums
+        sums["n_categories"] = rows.sums(np.isfinite(values[main]))
+        sums["n_annotations"] = rows.sums(values[n_positives])
         if cells.remainder is None:
-            return found | {"n_detections": rows.sums(values[n_detections])}
-        # groups that have no list of their own in a category have the whole one there
+            return sums | {"n_detections": rows.sums(values[n_detections])}
+        # groups without a list of their own in a category have the whole list there
         of_whole = cells.remainder.n_detections(area_at(protocol, name), len(cells.limits) - 1)[0][:, None]
         everywhere = slicing.rows_of(base, n_groups).sums(of_whole).reshape(n_groups, 1, -1)
         further = rows.sums(values[n_detections] - of_whole[cells.remainder.whole]).reshape(n_groups, part.n_objects, -1)
-        return found | {"n_detections": everywhere + further}
+        return sums | {"n_detections": everywhere + further}
 
     shape = (n_groups, part.n_objects, len(slicing.categories))
     with pool() as threads:
@@ -232,7 +234,7 @@ def sum_part(part: _SliceCells, base: pl.DataFrame, protocol: Protocol, slicing:
 
 
 def _restrict(rows: MatchInput, objects: ObjectGroups) -> MatchInput:
-    """The rows, where those outside of which all groups end count in no range."""
+    """Restrict the rows: those outside all groups count in no range."""
     tables = {}
     for name, bits in (("detections", "inside"), ("annotations", "counts")):
         table = getattr(rows, name)

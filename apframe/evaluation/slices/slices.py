@@ -1,4 +1,4 @@
-"""Slices: which rows belong to each, for every table on its own, and the table of results that comes out.
+"""Slices: the rows of each, separately for every table, and the table of results.
 
 The keys of one table make groups of its rows: every combination of values that occurs, and with marginals, every combination of
 some of the keys. A slice is a group of the images, one of the detections, one of the objects and one of the categories.
@@ -18,7 +18,7 @@ from apframe.exceptions import ParameterError
 from apframe.metrics.list_rows import ListRows
 from apframe.tables.conditions import Masks
 
-ROLLED_UP = -1  # the code of a key of which a group takes all values
+ROLLED_UP = -1  # the code of a key whose values are all in a group
 MOST_GROUPS = 1_000  # of objects: each is matched anew
 
 
@@ -26,7 +26,8 @@ MOST_GROUPS = 1_000  # of objects: each is matched anew
 class Groups:
     """The groups of a table's rows.
 
-    `codes` has a row for each group, and `Key.code` of each key (`ROLLED_UP`: all its values); `members` has `row` and `group`.
+    `codes` has a row for each group, with the `Key.code` of each key (`ROLLED_UP`: all values); `members` has `row` and
+    `group`.
     """
 
     codes: pl.DataFrame
@@ -36,13 +37,13 @@ class Groups:
         return self.codes.height
 
     def is_whole(self, n_rows: int) -> bool:
-        """Whether there is one group, of all rows."""
+        """Return True if there is one group, of all rows."""
         return len(self) == 1 and self.members.height == n_rows
 
 
 @dataclass(frozen=True)
 class ObjectGroups:
-    """The groups of the objects, `codes` as in `Groups`; `within` are rows outside of which all groups end."""
+    """The groups of the objects, `codes` as in `Groups`; all groups are inside the rows `within`."""
 
     codes: pl.DataFrame
     keys: Sequence[Key]
@@ -53,11 +54,11 @@ class ObjectGroups:
         return self.codes.height
 
     def restrict(self, flags: Sequence[np.ndarray], table: str) -> list[np.ndarray]:
-        """The flags of annotations or detections, where a row is also one of those outside of which all groups end."""
+        """Restrict flags of annotations or detections to the rows that contain all groups."""
         return [row & self.within[table].to_numpy() for row in flags] if table in self.within else list(flags)
 
     def members(self, table: str) -> pl.DataFrame | None:
-        """`row` and `group`: the rows of annotations or detections in each group by the keys that they carry; None: no keys."""
+        """Return `row` and `group` of annotations or detections by the keys that they have; None without keys."""
         keys = [key for key in self.keys if table in key.members]
         if not keys:
             return None
@@ -75,7 +76,7 @@ class ObjectGroups:
         return pl.concat(part.select("row", "group") for part in parts)
 
     def inside(self, group: int, table: str) -> np.ndarray | None:
-        """Whether each row of annotations or detections is in the group; None if they carry nothing that says so."""
+        """True for rows of annotations or detections in the group; None if they have none of its keys."""
         flags = self.within[table].to_numpy() if table in self.within else None
         for key in self.keys:
             code = self.codes[key.code][group]
@@ -104,15 +105,15 @@ class Slicing:
         return {"images": self.images, "detections": self.detections, **objects, "categories": self.categories}
 
     def matches_again(self, n_detections: int) -> bool:
-        """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
+        """Return True if there are groups of detections or objects; groups of images do not change matches."""
         return not self.detections.is_whole(n_detections) or bool(self.objects.keys or self.objects.within)
 
     def rows_of(self, lists: pl.DataFrame, n_groups: int) -> ListRows:
-        """The lists of each of `n_groups` groups of the other tables and each group of categories, see `ListRows.of`."""
+        """Return the lists of each of `n_groups` groups of the other tables and each group of categories, see `ListRows.of`."""
         return ListRows.of(lists, n_groups, self.categories.members, len(self.categories))
 
     def of_all_categories(self, n_categories: int) -> Slicing:
-        """The same groups of the other tables, with one of all categories."""
+        """Return the same groups of the other tables, with one group of all categories."""
         rows = pl.DataFrame({"row": pl.Series(range(n_categories), dtype=pl.UInt32)})
         return replace(self, categories=Groups(pl.DataFrame({"": [0]}), rows.with_columns(group=pl.lit(0, pl.UInt32))))
 
@@ -120,47 +121,47 @@ class Slicing:
 def make_slicings(
     keys: Sequence[Key], heights: Mapping[str, int], *, marginals: bool = False, each_category: bool = False
 ) -> list[Slicing]:
-    """The groups that the keys make; one for each of the named slices that are about several tables.
+    """Make the groups of the keys; one for each named slice about several tables.
 
     Parameters
     ----------
     keys
-        from `make_keys`
+        the result of `make_keys`
     heights
-        of the four tables
+        the numbers of rows of the four tables
     marginals
-        also groups of all values of some keys
+        whether to add groups of all values of some keys
     each_category
-        every category is a group of its own, and keys of the categories are not rolled up
+        whether every category is a separate group, and keys of the categories are not rolled up
     """
-    several = next((key for key in keys if key.table == SEVERAL), None)
-    if several is None:
+    named_slices = next((key for key in keys if key.table == SEVERAL), None)
+    if named_slices is None:
         return [_slicing(keys, heights, marginals, each_category, {}, {})]
-    parts: list[tuple[int, Masks]] = list(enumerate(several.masks.values()))
+    parts: list[tuple[int, Masks]] = list(enumerate(named_slices.masks.values()))
     if marginals:
         parts.append((ROLLED_UP, {}))
-    others = [key for key in keys if key is not several]
-    return [_slicing(others, heights, marginals, each_category, masks, {several.code: code}) for code, masks in parts]
+    others = [key for key in keys if key is not named_slices]
+    return [_slicing(others, heights, marginals, each_category, masks, {named_slices.code: code}) for code, masks in parts]
 
 
 def tabulate(
     parts: Sequence[tuple[Slicing, Mapping[str, np.ndarray]]], keys: Sequence[Key], categories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """The table of slices.
+    """Return the table of slices.
 
     Parameters
     ----------
     parts
-        the groups, and metrics and support by name as arrays over those of images, detections, objects and categories
+        the groups, and metrics and support by name as arrays over the groups of images, detections, objects and categories
     keys
         in the order of the columns
     categories
-        columns of the categories, which follow the keys where each category is a group
+        columns of the categories, which follow the keys if each category is a group
 
     Returns
     -------
-    The keys' columns, those of `categories`, `rolled_up` (names of the keys that are rolled up), the metrics (null where
-    nothing could be evaluated) and the support; by key, null last, roll-ups below.
+    The keys' columns, those of `categories`, `rolled_up` (names of the rolled-up keys), the metrics (null if nothing could be
+    evaluated) and the support; sorted by key, null last, roll-ups below.
     """
     tables = []
     for slicing, values in parts:
@@ -187,7 +188,7 @@ def tabulate(
 def walk(
     slicings: Sequence[Slicing], keys: Sequence[Key], heights: Mapping[str, int]
 ) -> Iterator[tuple[pl.DataFrame, dict[str, dict[str, pl.Series]]]]:
-    """Every slice: the values of its keys as a table of one row, and its masks as `Inputs.subset` takes them."""
+    """Yield every slice: the values of its keys as a table of one row, and its masks for `Inputs.subset`."""
     for slicing in slicings:
         for places, masks in _places(list(slicing.axes.items()), heights):
             at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
@@ -198,7 +199,7 @@ def walk(
 def _places(
     axes: Sequence[tuple[str, Groups | ObjectGroups]], heights: Mapping[str, int]
 ) -> Iterator[tuple[tuple[int, ...], dict[str, dict[str, pl.Series]]]]:
-    """Every combination of groups and its masks; those of a group stay the same objects while the axes after it vary."""
+    """Yield every combination of groups and its masks; a group's masks stay the same objects while later axes vary."""
     if not axes:
         yield (), {}
         return
@@ -210,7 +211,7 @@ def _places(
 
 
 def parts_of_objects(slicing: Slicing, heights: Mapping[str, int]) -> Iterator[tuple[Masks, Slicing]]:
-    """Each group of detections and of objects: its masks as `Inputs.subset` takes them, and slices by images and categories.
+    """Yield each group of detections and of objects: its masks for `Inputs.subset`, and its slices by images and categories.
 
     Without such groups, there are no masks.
     """
@@ -227,7 +228,7 @@ def parts_of_objects(slicing: Slicing, heights: Mapping[str, int]) -> Iterator[t
 
 
 def mask_of(groups: Groups | ObjectGroups, group: int, table: str, height: int) -> dict[str, pl.Series]:
-    """Which rows are in one of the groups of a table: by owner, as `Inputs.subset` takes them."""
+    """Return flags of the rows in one of the groups of a table: by owner, for `Inputs.subset`."""
     if isinstance(groups, ObjectGroups):
         inside = {owner: groups.inside(group, owner) for owner in ("annotations", "detections")}
         return {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
@@ -276,12 +277,12 @@ def _slicing(
 
 
 def _each(rows: pl.Series) -> Key:
-    """A key that tells all rows apart."""
+    """Return a key that separates all rows."""
     return Key(-1, "", "categories", rows, {"categories": pl.DataFrame({"row": rows, "code": rows.cast(pl.Int32)})})
 
 
 def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -> Groups:
-    """The groups of some rows of a table."""
+    """Make the groups of some rows of a table."""
     if not keys:
         return Groups(pl.DataFrame({"": [0]}), rows.to_frame().with_columns(group=pl.lit(0, pl.UInt32)))
     names = [key.code for key in keys]
@@ -294,14 +295,14 @@ def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -
             else:
                 part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.code))
         parts.append(part)
-    together = pl.concat(parts)
-    codes = pl.concat([together.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
-    members = together.join(codes, on=names).select("row", "group")
+    rows_of_groups = pl.concat(parts)
+    codes = pl.concat([rows_of_groups.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
+    members = rows_of_groups.join(codes, on=names).select("row", "group")
     return Groups(codes.select(names), members)
 
 
 def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
-    """Codes that have a group even without rows: all named slices, where there is no other key; everything rolled up."""
+    """Return codes that have a group even without rows: all named slices, if there is no other key; everything rolled up."""
     always = []
     if len(keys) == 1 and keys[0].masks:
         always.append(pl.DataFrame({keys[0].code: range(len(keys[0].masks))}, schema={keys[0].code: pl.Int32}))
@@ -311,7 +312,7 @@ def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
 
 
 def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bool) -> pl.DataFrame:
-    """The combinations that occur among the annotations, and among the detections where these carry all of the keys."""
+    """Return the combinations among the annotations, and among the detections if these have all of the keys."""
     if not keys:
         return pl.DataFrame({"": [0]})
     names = [key.code for key in keys]
@@ -326,7 +327,7 @@ def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bo
 
 
 def _kept(keys: Sequence[Key], marginals: bool) -> list[list[Key]]:
-    """The keys that are not rolled up, for each way to roll some up."""
+    """Return the keys that are not rolled up, for each way to roll some up."""
     if not marginals:
         return [list(keys)]
-    return [list(kept) for n in range(len(keys), -1, -1) for kept in combinations(keys, n)]
+    return [list(combination) for n in range(len(keys), -1, -1) for combination in combinations(keys, n)]

@@ -1,4 +1,4 @@
-"""Score thresholds: counts and rates at every score, the scores that meet a criterion, and evaluations at chosen scores.
+"""Score thresholds: counts and rates at every score, the scores that meet a criterion, and evaluations at these scores.
 
 sweep             counts and rates of the detections at and above every score
 operating_points  operating_points: the score that meets a criterion

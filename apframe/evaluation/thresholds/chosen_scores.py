@@ -1,4 +1,4 @@
-"""A table of score thresholds, one for each category, that was chosen on other data: checked against an evaluation."""
+"""Tables of score thresholds, one per category, that were chosen on other data: validation against an evaluation."""
 
 from __future__ import annotations
 
@@ -21,54 +21,58 @@ if TYPE_CHECKING:
 _TABLE = "thresholds"
 
 
-def read_thresholds(self: Evaluation, given: Any) -> pl.DataFrame:
-    """The score threshold of every category that is evaluated.
+def read_thresholds(self: Evaluation, thresholds: Any) -> pl.DataFrame:
+    """Return the score threshold of every evaluated category.
 
     Parameters
     ----------
-    given
-        a table from `operating_points`, or any frame or file with category_id and score_threshold, of which one row without a
-        category_id holds for all; or a number, or a dict with a number for each category by name or id
+    thresholds
+        a table from `operating_points`, or any frame or file with category_id and score_threshold, in which one row without a
+        category_id applies to all; or a number, or a dict with a number for each category by name or id
 
     Returns
     -------
-    category_id, name and score_threshold, in the order of the ids; one row without an id where the categories are pooled.
-    Null: no detection counts, which a warning says. Further columns of the table are left out.
+    category_id, name and score_threshold, in the order of the ids; one row without an id if the categories are pooled. Null
+    means that no detection counts, with a warning. Further columns of the table are dropped.
 
     Raises
     ------
     ParameterError, ColumnError, InputError
-        a criterion in place of thresholds, columns that are missing or no numbers, other categories than the evaluated ones
+        a criterion instead of thresholds, columns that are missing or not numbers, other categories than the evaluated ones
     """
     names = self.dataset.core("categories").select("category_id", "name")
-    known = self._pipeline.outline.lists.select("category_id").join(names, on="category_id", how="left", maintain_order="left")
-    if isinstance(given, str) and _is_criterion(given):
+    categories = self._pipeline.outline.lists.select("category_id").join(
+        names, on="category_id", how="left", maintain_order="left"
+    )
+    if isinstance(thresholds, str) and _is_criterion(thresholds):
         raise ParameterError(
-            f"{given!r} is a criterion, not a table of thresholds",
-            f"choose them on other data: other.operating_points({given!r})",
+            f"{thresholds!r} is a criterion, not a table of thresholds",
+            f"choose them on other data: other.operating_points({thresholds!r})",
             option=_TABLE,
         )
-    if isinstance(given, (bool, int, float)):
-        scores = cut_scores(self, given, 0, 0, _TABLE)["min_score"].head(1)
-        return known.with_columns(score_threshold=pl.lit(scores.item() if len(scores) else None, pl.Float64))
-    if isinstance(given, Mapping) and not {"category_id", "score_threshold"} & set(given):
+    if isinstance(thresholds, (bool, int, float)):
+        scores = cut_scores(self, thresholds, 0, 0, _TABLE)["min_score"].head(1)
+        return categories.with_columns(score_threshold=pl.lit(scores.item() if len(scores) else None, pl.Float64))
+    if isinstance(thresholds, Mapping) and not {"category_id", "score_threshold"} & set(thresholds):
         _refuse_pooled(self, "a number for each category")
-        return known.join(cut_scores(self, given, 0, 0, _TABLE).rename({"min_score": "score_threshold"}), on="category_id")
-    table = _checked(to_polars(given, _TABLE), may_be_empty=known.is_empty())
+        return categories.join(
+            cut_scores(self, thresholds, 0, 0, _TABLE).rename({"min_score": "score_threshold"}), on="category_id"
+        )
+    table = _checked(to_polars(thresholds, _TABLE), may_be_empty=categories.is_empty())
     if table.height == 1 and table["category_id"].null_count():
-        chosen = known.with_columns(score_threshold=pl.lit(table["score_threshold"].item(), pl.Float64))
+        chosen = categories.with_columns(score_threshold=pl.lit(table["score_threshold"].item(), pl.Float64))
     else:
         _refuse_pooled(self, "a row for each category")
-        chosen = _joined(known, table)
+        chosen = _joined(categories, table)
     _warn_of_missing(chosen)
     return chosen
 
 
-def place_of(given: Any, column: str) -> Any:
-    """The IoU threshold or area range that a table of thresholds was chosen at; None if it does not say."""
-    if isinstance(given, (bool, int, float)) or (isinstance(given, Mapping) and column not in given):
+def place_of(thresholds: Any, column: str) -> Any:
+    """Return the IoU threshold or area range at which a table of thresholds was chosen; None if it has no such column."""
+    if isinstance(thresholds, (bool, int, float)) or (isinstance(thresholds, Mapping) and column not in thresholds):
         return None
-    table = to_polars(given, _TABLE)
+    table = to_polars(thresholds, _TABLE)
     if column not in table.columns or table.is_empty():
         return None
     values = table[column].unique()
@@ -95,35 +99,35 @@ def _refuse_pooled(self: Evaluation, what: str) -> None:
 
 
 def _checked(table: pl.DataFrame, *, may_be_empty: bool) -> pl.DataFrame:
-    """The table, with thresholds as numbers; one row per category."""
+    """Validate the table, and return it with thresholds as numbers; one row per category."""
     refuse_missing(_TABLE, table, ["category_id", "score_threshold"])
     score = table["score_threshold"]
     if not (score.dtype.is_numeric() or score.dtype == pl.Null):
         raise ColumnError(f"numbers are needed, not {score.dtype}", table=_TABLE, column="score_threshold")
     table = table.with_columns(score.cast(pl.Float64))
     if table["score_threshold"].is_nan().any():
-        raise InputError("NaN is no score", "use null where no detection counts", table=_TABLE, column="score_threshold")
+        raise InputError("NaN is no score", "use null if no detection counts", table=_TABLE, column="score_threshold")
     if table.is_empty() and not may_be_empty:
         raise InputError("has no rows", "give one for each category", table=_TABLE)
     ids = table["category_id"]
     if ids.null_count() and table.height > 1:
-        raise InputError("a row without a category_id stands for all categories", "give it alone", table=_TABLE)
+        raise InputError("a row without a category_id applies to all categories", "give only this row", table=_TABLE)
     if ids.is_duplicated().any():
         twice = ids.filter(ids.is_duplicated()).unique().sort().to_list()
         raise InputError(f"several thresholds for category {listed(twice)}", "give one for each", table=_TABLE)
     return table
 
 
-def _joined(known: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """The thresholds in the order of the categories, which must be the same ones, under the same names."""
-    theirs, mine = table["category_id"].dtype, known["category_id"].dtype
+def _joined(categories: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Return the thresholds in the order of the categories, which must be the same ones, with the same names."""
+    theirs, mine = table["category_id"].dtype, categories["category_id"].dtype
     if theirs.is_integer() and mine.is_integer():
         table = table.with_columns(pl.col("category_id").cast(mine))
     elif theirs != mine:
         types: dict[bool, Any] = {True: pl.Int64(), False: pl.String()}
         raise different_id_types(_TABLE, "category_id", types[theirs.is_integer()], "those evaluated", types[mine.is_integer()])
-    unknown = table.join(known, on="category_id", how="anti", maintain_order="left")
-    missing = known.join(table, on="category_id", how="anti", maintain_order="left")
+    unknown = table.join(categories, on="category_id", how="anti", maintain_order="left")
+    missing = categories.join(table, on="category_id", how="anti", maintain_order="left")
     if unknown.height or missing.height:
         parts = [f"no row for category {listed(_called(missing))}"] if missing.height else []
         parts += [f"category {listed(_called(unknown))} is not evaluated"] if unknown.height else []
@@ -131,7 +135,7 @@ def _joined(known: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
             "; ".join(parts), "choose the thresholds with the same categories, such as categories=[...]", table=_TABLE
         )
     if "name" in table.columns:
-        both = known.join(table.select("category_id", theirs=pl.col("name").cast(pl.String)), on="category_id")
+        both = categories.join(table.select("category_id", theirs=pl.col("name").cast(pl.String)), on="category_id")
         other = both.filter(pl.col("name") != pl.col("theirs"))
         if other.height:
             row = other.row(0, named=True)
@@ -140,11 +144,11 @@ def _joined(known: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
                 "use the ids of one data set for both",
                 table=_TABLE,
             )
-    return known.join(table.select("category_id", "score_threshold"), on="category_id", how="left", maintain_order="left")
+    return categories.join(table.select("category_id", "score_threshold"), on="category_id", how="left", maintain_order="left")
 
 
 def _called(rows: pl.DataFrame) -> list[Any]:
-    """Categories as people know them: by name, or else by id."""
+    """Return the categories' names, or otherwise their ids."""
     names = rows["name"].to_list() if "name" in rows.columns else [None] * rows.height
     return [key if name is None else name for key, name in zip(rows["category_id"].to_list(), names, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Counts of an evaluation at chosen score thresholds: sums over images, so that slices and resamples only add them up."""
+"""Counts of an evaluation at chosen score thresholds: sums over images, which slices and resamples add up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.In
 
 @dataclass(frozen=True)
 class ScoreCut:
-    """Where an evaluation is cut: the lowest score of each list (null: nothing counts); IoU threshold and area by number."""
+    """A cut of an evaluation: the lowest score of each list (null if nothing counts), and numbers of IoU threshold and area."""
 
     scores: pl.Series
     threshold: int
@@ -39,15 +39,15 @@ def count_cells(verdicts: Verdicts, threshold: int, k: int) -> pl.DataFrame:
 
     Returns
     -------
-    image and list (their numbers), tp, fp, fn: the cells that have any of these, by image, then list.
+    image and list (their numbers), tp, fp, fn: the cells with any of these, by image, then list.
 
     >>> from apframe.matching.verdicts import example
     >>> count_cells(example(), 0, 0).rows()
     [(0, 0, 1, 0, 0), (1, 0, 0, 1, 0)]
     """
     at_one = verdicts_at(verdicts, threshold, k)
-    found, rows, expected = outcomes(at_one), at_one.detections, at_one.annotations
-    flags = {"tp": (rows, found.is_true), "fp": (rows, found.is_false), "fn": (expected, found.is_missed)}
+    became, rows, expected = outcomes(at_one), at_one.detections, at_one.annotations
+    flags = {"tp": (rows, became.is_true), "fp": (rows, became.is_false), "fn": (expected, became.is_missed)}
     n_lists = max(verdicts.lists.height, 1)
     cell = {
         name: table["image"].to_numpy()[is_one].astype(np.int64) * n_lists + table["list"].to_numpy()[is_one]
@@ -61,20 +61,20 @@ def count_cells(verdicts: Verdicts, threshold: int, k: int) -> pl.DataFrame:
 
 
 def cells_of(self: Evaluation, cut: ScoreCut) -> pl.DataFrame:
-    """The cells of an evaluation at the cut, see `count_cells`; the matcher is asked for its verdicts there."""
+    """Return the cells of an evaluation at the cut, see `count_cells`; verdicts come from the matcher."""
     verdicts = self._pipeline.at_score(cut.scores.fill_null(float("inf")))
     return count_cells(verdicts, cut.threshold, cut.area)
 
 
 def cells_of_slices(self: Evaluation, cut: ScoreCut, slicing: Slicing) -> pl.DataFrame:
-    """The counts of each image in each slice.
+    """Return the counts of each image in each slice.
 
-    Groups of images and of categories share the verdicts of the whole. Those of detections and of objects are evaluated each on
-    its own, as their detections are matched anew.
+    Groups of images and of categories share the verdicts of the whole. Groups of detections and of objects are evaluated
+    separately, because their detections are matched anew.
 
     Returns
     -------
-    image, slice (the place in an array over the groups of images, detections, objects and categories), tp, fp, fn; by slice,
+    image, slice (the position in an array over the groups of images, detections, objects and categories), tp, fp, fn; by slice,
     then image.
     """
     shape = tuple(len(groups) for groups in slicing.axes.values())
@@ -107,11 +107,11 @@ def tabulate_cut(
     each_category: bool = False,
     marginals: bool = False,
 ) -> pl.DataFrame:
-    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `units`: no intervals."""
-    made = make_keys(keys, self._source.tables())
-    refuse_keys(self, made, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))
+    """Return the table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `units`, no intervals."""
+    slice_keys = make_keys(keys, self._source.tables())
+    refuse_keys(self, slice_keys, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))
     heights = heights_of(self)
-    slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
+    slicings = make_slicings(slice_keys, heights, marginals=marginals, each_category=each_category)
     parts = []
     for slicing in slicings:
         shape = tuple(len(groups) for groups in slicing.axes.values())
@@ -121,17 +121,17 @@ def tabulate_cut(
             ends = rate_intervals(cells, slicing, units, confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
-    return tabulate(parts, made, names_of_categories(self) if each_category else None)
+    return tabulate(parts, slice_keys, names_of_categories(self) if each_category else None)
 
 
 def _beside(name: str, values: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
-    """A column, and those of its interval after it."""
+    """Return a column, followed by the columns of its interval."""
     own = [f"{name}_se", f"{name}_low", f"{name}_high"]
     return [(name, values[name]), *((end, ends[end]) for end in own if end in ends)]
 
 
 def measure_slices(cells: pl.DataFrame, slicing: Slicing) -> dict[str, np.ndarray]:
-    """Counts and rates of every slice: by name, arrays over the groups of images, detections, objects and categories."""
+    """Compute counts and rates of every slice by name: arrays over the groups of images, detections, objects, categories."""
     shape = tuple(len(groups) for groups in slicing.axes.values())
     size = int(np.prod(shape))
     n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=shape[0])
@@ -143,7 +143,7 @@ def measure_slices(cells: pl.DataFrame, slicing: Slicing) -> dict[str, np.ndarra
 
 
 def _parts(self: Evaluation, slicing: Slicing) -> Iterator[tuple[tuple[int, int], Masks]]:
-    """Each group of detections and of objects by its numbers, and its masks; none where it is everything."""
+    """Yield each group of detections and of objects by its numbers, with its masks; no masks for everything."""
     heights = self._source.heights
     detections, objects = slicing.detections, slicing.objects
     for d, o in product(range(len(detections)), range(len(objects))):

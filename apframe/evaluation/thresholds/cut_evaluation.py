@@ -24,17 +24,17 @@ _RATES = ("precision", "recall", "f1", "fppi")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CutEvaluation:
-    """An evaluation whose detections are cut at one score threshold for each category, as `Evaluation.at` returns it.
+    """An evaluation whose detections are cut at one score threshold for each category; the result of `Evaluation.at`.
 
     Attributes
     ----------
     evaluation
         the whole evaluation
     thresholds
-        category_id, name and score_threshold: detections of the category below that score are left out; null: all are. One row
-        without a category_id where the categories are pooled
+        category_id, name and score_threshold: detections of the category below that score are removed; null removes all. One
+        row without a category_id if the categories are pooled
     iou_threshold, area_range
-        where detections and annotations are matched
+        the threshold and range for matching detections and annotations
     """
 
     evaluation: Evaluation
@@ -44,7 +44,7 @@ class CutEvaluation:
 
     @property
     def overall(self) -> pl.DataFrame:
-        """One row of everything: the columns of `by`, without keys."""
+        """One row for everything: the columns of `by`, without keys."""
         return self.by()
 
     def by(
@@ -59,7 +59,7 @@ class CutEvaluation:
     ) -> pl.DataFrame:
         """Count the outcomes of every slice at the thresholds, with precision, recall, F1 and false positives per image.
 
-        The rates are those of the summed counts: the categories of a slice are added up, and large ones weigh more.
+        The rates are computed from summed counts: the categories of a slice are added up, so large ones have more weight.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class CutEvaluation:
         level
             "summary": one row per slice. "category": one row per slice and category
         intervals
-            also the standard error and the interval of each rate; thresholds stay as they are
+            adds the standard error and the interval of each rate; thresholds do not change
         unit, within, confidence
             as in `Evaluation.intervals`
 
@@ -76,13 +76,13 @@ class CutEvaluation:
         -------
         The keys, with level="category" category_id and name, with marginals rolled_up, then tp, fp, fn, precision (null without
         detections), recall and f1 (null without annotations), fppi (false positives per image of the slice) and n_images. With
-        intervals, precision_se, precision_low and precision_high follow precision, and so on: null where annotations that count
-        are in fewer than ten units, and where a rate is 0 or 1 whatever the images.
+        intervals, precision_se, precision_low and precision_high follow precision, and so on: null if annotations that count
+        are in fewer than ten units, or if a rate is 0 or 1 whatever the images.
 
         Raises
         ------
         ParameterError
-            as in `Evaluation.by` and `Evaluation.intervals`; level="category" where the categories are pooled
+            as in `Evaluation.by` and `Evaluation.intervals`; level="category" if the categories are pooled
 
         Warns
         -----
@@ -96,7 +96,7 @@ class CutEvaluation:
         >>> cut.by("weather").select("weather", "tp", "fp", "fn", "recall").rows()
         [('clear', 1, 0, 0, 1.0), ('fog', 0, 0, 1, 0.0)]
         """
-        from apframe.evaluation.thresholds.cut_counts import tabulate_cut  # brings in NumPy
+        from apframe.evaluation.thresholds.cut_counts import tabulate_cut  # imports NumPy
         from apframe.show.fitted import SliceTable
 
         check_level(self.evaluation, level)
@@ -107,10 +107,10 @@ class CutEvaluation:
         return SliceTable(table if marginals else table.drop("rolled_up"))
 
     def per_image(self) -> pl.DataFrame:
-        """Count the outcomes of every image and category at the thresholds: what all rates are sums of.
+        """Count the outcomes of every image and category at the thresholds: all rates are computed from their sums.
 
-        Columns: image_id, category_id, name, tp, fp, fn. Images and categories without any of these have no row. The rows come
-        by image_id, then category_id, which is null where the categories are pooled.
+        Columns: image_id, category_id, name, tp, fp, fn. Images and categories without any of these have no row. Sorted by
+        image_id, then category_id, which is null if the categories are pooled.
         """
         return per_image(self.evaluation, self)
 
@@ -123,24 +123,24 @@ class CutEvaluation:
 def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, area_range: str | None = None) -> CutEvaluation:
     """Evaluate at score thresholds that were chosen on other data: precision, recall, F1, overall and in slices.
 
-    Detections below the threshold of their category are left out, and what they matched counts as missed. Where that changes
-    the matches of others, by the matcher, these are matched again.
+    Detections below the threshold of their category are removed, and their matches count as missed. If the matcher then changes
+    the matches of others, these are matched again.
 
     Parameters
     ----------
     thresholds
         a table from `operating_points` of another evaluation, with the same categories; any frame or file with the columns
-        category_id and score_threshold, of which one row without a category_id holds for all; one number; or a dict with a
+        category_id and score_threshold, in which one row without a category_id applies to all; one number; or a dict with a
         number for each category, by name or id. Null: no detection of the category counts
     iou_threshold, area_range
-        as in `matches`; by default those that the table was chosen at, if it says so
+        as in `matches`; by default those at which the table was chosen, if it has these columns
 
     Raises
     ------
     ParameterError
-        a threshold or an area range that was not evaluated, or one row per category where the categories are pooled
+        a threshold or an area range that was not evaluated, or one row per category if the categories are pooled
     ColumnError, InputError
-        columns that are missing, other categories than those of the evaluation
+        missing columns, or other categories than those of the evaluation
 
     Warns
     -----
@@ -164,7 +164,7 @@ def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, ar
 
 
 def per_image(self: Evaluation, cut: CutEvaluation) -> pl.DataFrame:
-    """See `CutEvaluation.per_image`."""
+    """Compute `CutEvaluation.per_image`."""
     from apframe.evaluation.thresholds.cut_counts import cells_of
 
     cells, verdicts = cells_of(self, _cut(cut)), self._pipeline.verdicts

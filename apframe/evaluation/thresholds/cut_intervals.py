@@ -1,4 +1,4 @@
-"""Rates at a cut, which are quotients of sums over images, and their intervals: from what each image adds to the sums."""
+"""Rates at a cut, which are quotients of sums over images, and their intervals: from each image's part of the sums."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from apframe.metrics.influence import slopes
 
 COUNTS = ("tp", "fp", "fn")
 RATES = ("precision", "recall", "f1", "fppi")
-_NUMBERS = 1 << 22  # that are computed at a time
+_NUMBERS = 1 << 22  # numbers that are computed at once
 _BOUNDS = dict.fromkeys(RATES, (0.0, 1.0)) | {"fppi": (0.0, np.inf)}
 
 
 def rates(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, n_images: np.ndarray) -> dict[str, np.ndarray]:
-    """Precision, recall, F1 and false positives per image, of counts of any shape; NaN where they have no value.
+    """Compute precision, recall, F1 and false positives per image from counts of any shape; NaN if undefined.
 
-    >>> made = rates(*(np.array([n]) for n in (2.0, 1.0, 2.0, 4.0)))
-    >>> [float(each[0].round(3)) for each in made.values()]
+    >>> values = rates(*(np.array([n]) for n in (2.0, 1.0, 2.0, 4.0)))
+    >>> [float(each[0].round(3)) for each in values.values()]
     [0.667, 0.5, 0.571, 0.25]
     """
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -31,23 +31,23 @@ def rates(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, n_images: np.ndarray) 
 
 
 def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """The standard error and the interval of each rate in every slice.
+    """Compute the standard error and the interval of each rate in every slice.
 
     Parameters
     ----------
     cells
-        from `cells_of_slices`
+        the result of `cells_of_slices`
     slicing
-        the groups that the slices are made of
+        the groups that form the slices
     units
-        of the images
+        the units of the images
     confidence
-        of the intervals
+        the confidence of the intervals
 
     Returns
     -------
     precision_se, precision_low, precision_high and so on: arrays over the groups of images, detections, objects and categories.
-    NaN where annotations that count are in fewer than ten units, or no unit changes a rate of 0 or 1.
+    NaN if annotations that count are in fewer than ten units, or if no unit changes a rate of 0 or 1.
     """
     shape = tuple(len(groups) for groups in slicing.axes.values())
     size, n = int(np.prod(shape)), len(units.unit)
@@ -55,7 +55,7 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
     is_member = np.zeros((shape[0], n))
     is_member[group, row] = 1
     number, image = cells["slice"].to_numpy(), cells["image"].to_numpy()
-    found = {f"{name}_{end}": np.full(size, np.nan) for name in RATES for end in ("se", "low", "high")}
+    columns = {f"{name}_{end}": np.full(size, np.nan) for name in RATES for end in ("se", "low", "high")}
     for begin in range(0, size, step := max(1, _NUMBERS // max(n, 1))):
         some = np.arange(begin, min(begin + step, size))
         own = slice(*np.searchsorted(number, [begin, begin + len(some)]))
@@ -75,7 +75,7 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
         for name in RATES:
             se = standard_errors(units.sums(influences[name]), n_units, units.stratum)
             se[few | ((se < EQUAL) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
-            made = describe(estimates[name], se, n_units.sum(axis=1), confidence, bounds=_BOUNDS[name])
+            interval = describe(estimates[name], se, n_units.sum(axis=1), confidence, bounds=_BOUNDS[name])
             for end in ("se", "low", "high"):
-                found[f"{name}_{end}"][some] = made[end]
-    return {name: values.reshape(shape) for name, values in found.items()}
+                columns[f"{name}_{end}"][some] = interval[end]
+    return {name: values.reshape(shape) for name, values in columns.items()}

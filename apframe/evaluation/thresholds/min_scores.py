@@ -1,4 +1,4 @@
-"""Score cut-offs as they are given: one number, one for each category, or the best ones by F1."""
+"""Score cut-offs from arguments: one number, one for each category, or the best ones by F1."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ MinScore = float | Mapping[Any, float] | str | None
 
 
 def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int, option: str = "min_score") -> pl.DataFrame:
-    """The lowest score that counts, for each category that is evaluated.
+    """Return the lowest score that counts for each evaluated category.
 
     Parameters
     ----------
     min_score
         a number; a mapping of every category, by name or id, to a number; "best_f1"; or None for no cut-off
     threshold, area
-        the IoU threshold and the area range by number, which "best_f1" depends on
+        the numbers of the IoU threshold and the area range, on which "best_f1" depends
     option
-        what errors call `min_score`
+        the name of `min_score` in errors
 
     Returns
     -------
-    category_id, in the order of the ids, and min_score: null where there is no cut-off. "best_f1" is the `is_best` row of
-    `thresholds`; where a category has none, as nothing of it counts, it is infinite: no detection of it counts.
+    category_id, in the order of the ids, and min_score: null without a cut-off. "best_f1" is the `is_best` row of `thresholds`;
+    if a category has none, because nothing of it counts, it is infinite: no detection of it counts.
 
     Raises
     ------
@@ -56,7 +56,9 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int,
         return _named(self, categories, min_score, option)
     if isinstance(min_score, str):
         if min_score != BEST_F1:
-            raise ParameterError(f"is a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option=option)
+            raise ParameterError(
+                f"must be a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option=option
+            )
         table = self._pipeline.thresholds(threshold, area).filter("is_best").collect()
         best = categories.join(table, on="category_id", how="left", maintain_order="left")
         return best.select("category_id", min_score=pl.col("score_threshold").fill_null(math.inf))
@@ -65,28 +67,28 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int,
 
 
 def as_score(value: Any, option: str = "min_score") -> float:
-    """A score, as a number that can be compared.
+    """Return a score as a number that can be compared.
 
     >>> as_score(1)
     1.0
     """
     if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-        raise ParameterError(f"is a number, not {value!r}", option=option)
+        raise ParameterError(f"must be a number, not {value!r}", option=option)
     return float(value)
 
 
-def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float], option: str) -> pl.DataFrame:
-    known = self.dataset.core("categories")
+def _named(self: Evaluation, categories: pl.DataFrame, score_of: Mapping[Any, float], option: str) -> pl.DataFrame:
+    categories_of_truth = self.dataset.core("categories")
     scores: dict[Any, float] = {}
-    for name, value in given.items():
-        chosen = choose_categories(known, [name])
+    for name, value in score_of.items():
+        chosen = choose_categories(categories_of_truth, [name])
         for each in () if chosen is None else chosen:
             if each in scores:
                 raise ParameterError(f"category {name!r} is given twice", "give one number for each", option=option)
             scores[each] = as_score(value, option)
     missing = [each for each in categories["category_id"] if each not in scores]
     if missing:
-        without = known.filter(pl.col("category_id").is_in(missing)).sort("category_id")
+        without = categories_of_truth.filter(pl.col("category_id").is_in(missing)).sort("category_id")
         problem = f"no number for {listed(labels_of('categories', without).to_list())}"
         raise ParameterError(problem, "give one for every category, such as 0 to keep all of its detections", option=option)
     return categories.with_columns(

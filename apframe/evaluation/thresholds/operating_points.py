@@ -23,9 +23,9 @@ _BOUNDS = {"precision": (">=", 1.0), "recall": (">=", 1.0), "fppi": ("<=", float
 
 @dataclass(frozen=True)
 class Criterion:
-    """How a score threshold is chosen: by the largest F-beta, the smallest LRP, or a bound on a column of `thresholds`.
+    """The criterion for a score threshold: the largest F-beta, the smallest LRP, or a bound on a column of `thresholds`.
 
-    `column` is what the rows are chosen by: "f_beta", "lrp", or that of the bound. `value` is beta, or the bound.
+    `column` decides the choice: "f_beta", "lrp", or the bounded column. `value` is beta, or the bound.
     """
 
     column: str
@@ -33,7 +33,7 @@ class Criterion:
 
     @classmethod
     def of(cls, text: Any) -> Criterion:
-        """A criterion as people write it.
+        """Parse a criterion.
 
         Raises
         ------
@@ -51,23 +51,23 @@ class Criterion:
             return cls("f_beta", float(beta["beta"]))
         if not isinstance(text, str) or bound is None or bound["column"] not in _BOUNDS:
             raise ParameterError(f"is {text!r}", f"give one like {_FORMS}", option="criterion")
-        side, most = _BOUNDS[bound["column"]]
+        side, max_value = _BOUNDS[bound["column"]]
         try:
             value = float(bound["value"])
         except ValueError:
             raise ParameterError(f"{text!r} has no number after {bound['side']}", option="criterion") from None
         if bound["side"] != side:
             raise ParameterError(f"{text!r} has the wrong sign", f"write {bound['column']}{side}{value:g}", option="criterion")
-        least = float("-inf") if bound["column"] == "score" else 0.0
-        if not least <= value <= most:
-            within = "from 0 to 1" if most == 1 else "a number of at least 0" if least == 0 else "a number"
-            raise ParameterError(f"{text!r}: {bound['column']} is {within}", option="criterion")
+        min_value = float("-inf") if bound["column"] == "score" else 0.0
+        if not min_value <= value <= max_value:
+            allowed = "from 0 to 1" if max_value == 1 else "a number of at least 0" if min_value == 0 else "a number"
+            raise ParameterError(f"{text!r}: {bound['column']} is {allowed}", option="criterion")
         return cls(bound["column"], value)
 
     def choose(self, thresholds: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of a thresholds table that are chosen: at most one per category.
+        """Choose rows of a thresholds table: at most one per category.
 
-        The table must come by category, highest score first, and have the F-measure of the criterion.
+        The table must be sorted by category, highest score first, and have the F-measure of the criterion.
 
         >>> table = pl.LazyFrame({"category_id": [1, 1, 1], "score_threshold": [0.9, 0.8, 0.7],
         ...                       "precision": [1.0, 0.5, 0.6], "recall": [0.2, 0.2, 0.4]})
@@ -82,9 +82,9 @@ class Criterion:
         if self.column == "score":
             lowest = thresholds.filter(value >= self.value).group_by("category_id").agg(pl.all().last())
             return lowest.with_columns(score_threshold=pl.lit(self.value))
-        within = value <= self.value if self.column == "fppi" else value >= self.value
+        meets_bound = value <= self.value if self.column == "fppi" else value >= self.value
         aim = "precision" if self.column == "recall" else "recall"
-        kept = thresholds.filter(within, pl.col("recall").is_not_null())
+        kept = thresholds.filter(meets_bound, pl.col("recall").is_not_null())
         return kept.sort(aim, "score_threshold", descending=True).group_by("category_id").agg(pl.all().first())
 
 
@@ -98,14 +98,14 @@ def operating_points(
 ) -> pl.DataFrame:
     """Choose a score threshold for each category by a criterion, or one threshold for all categories.
 
-    `at` takes the table and evaluates other data, or this, at these thresholds.
+    `at` accepts the table, and evaluates other data, or the same, at these thresholds.
 
     Parameters
     ----------
     criterion
         "f1", "f2", "f0.5": the largest F-beta. "lrp": the smallest LRP. "precision>=0.9": the largest recall at such a
         precision. "recall>=0.5": the largest precision at such a recall. "fppi<=1": the largest recall with at most one false
-        positive per image. "score>=0.5": this score. Of equal thresholds the highest is chosen
+        positive per image. "score>=0.5": this score. Among equally good thresholds, the highest is chosen
     iou_threshold, area_range
         as in `matches`
     per_category
@@ -114,19 +114,18 @@ def operating_points(
     Returns
     -------
     category_id, name (both null in a table of one threshold for all), criterion and the columns of `thresholds` without those
-    that begin with is_best. The rows come by category_id.
-    score_threshold is null where no score meets the criterion, or where no annotation counts. The other columns then say what
-    happens without detections: recall is 0 and precision is null.
+    that begin with is_best. Sorted by category_id. score_threshold is null if no score meets the criterion, or if no annotation
+    counts. The other columns then describe the result without detections: recall is 0 and precision is null.
 
     Raises
     ------
     ParameterError
-        a criterion that cannot be read; a threshold or an area range that was not evaluated
+        a criterion that cannot be parsed; a threshold or an area range that was not evaluated
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
-    >>> found = {name: 2 * each for name, each in box.items()} | {"x": [0, 50], "score": [0.9, 0.8]}
-    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [1], "name": ["cat"]}, box), found)
+    >>> detections = {name: 2 * each for name, each in box.items()} | {"x": [0, 50], "score": [0.9, 0.8]}
+    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [1], "name": ["cat"]}, box), detections)
     >>> ev.operating_points("f1", 0.5).select("name", "score_threshold", "tp", "fp", "f1").rows()
     [('cat', 0.9, 1, 0, 1.0)]
     >>> ev.operating_points("score>=0.5", 0.5).select("score_threshold", "tp", "fp").rows()
@@ -144,7 +143,7 @@ def operating_points(
 
 
 def _filled(table: pl.DataFrame, criterion: Criterion) -> pl.DataFrame:
-    """The table with what holds without detections, where no threshold was chosen."""
+    """Fill rows without a chosen threshold with the values without detections."""
     n, nothing = pl.col("n_annotations"), pl.col("tp").is_null()
     zero, one = (pl.when(n > 0).then(pl.lit(value)) for value in (0.0, 1.0))
     values = {"fn": n, "lrp": pl.when(pl.col("iou_threshold") < 1).then(one), "miss_rate": one, "lrp_fn": one}

@@ -1,4 +1,4 @@
-"""The classes of a protocol: which categories are evaluated, and copies of objects of others that matter to them."""
+"""The classes of a protocol: the evaluated categories, and copies of other objects that affect them."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
-COPIED = "expanded_from"  # the column of copies that names what they are copies of
+COPIED = "expanded_from"  # the column of copies with the id of the original
 
 
 @dataclass(frozen=True)
 class Classes(Rule):
-    """The categories that are evaluated, by name in any case, and what others are to them.
+    """The evaluated categories by name (case-insensitive), and how other categories affect them.
 
     Attributes
     ----------
     names
-        those that are evaluated
+        the names of the evaluated categories
     ignored_as
-        (a class, another category): annotations of the other one are ignored annotations of the class
+        (a class, another category): annotations of the other category are ignored annotations of the class
     ignore_regions
-        categories whose annotations are regions of every class: what is detected there and not matched is ignored
+        categories whose annotations are regions for every class: unmatched detections there are ignored
     renamed
-        (another category, a class): objects of the other one are of the class
+        (another category, a class): objects of the other category belong to the class
     crowds
-        the same, for categories whose annotations are crowds then
+        the same, but the annotations of the other category become crowds
     """
 
     line: ClassVar[str] = "categories"
@@ -62,17 +62,17 @@ class Classes(Rule):
 
     @property
     def words(self) -> str:
-        """What others are to the classes."""
+        """Describe how other categories relate to the classes."""
         renamed = [f"{other} is {name}" for other, name in self.renamed]
         crowds = [f"{other} is {name}, its annotations are crowds" for other, name in self.crowds]
         regions = [f"detections in {', '.join(self.ignore_regions)} are ignored"] if self.ignore_regions else []
         return "; ".join([*renamed, *crowds, *regions])
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The classes as the categories that are evaluated, and copies of objects of others that matter to a class.
+        """Evaluate the classes as categories, and copy objects of other categories that affect a class.
 
-        Copies stand in the place that the objects have in the input, and name the object that they are of in `expanded_from`.
-        They are annotations that are ignored as a class (`ignore`), and regions (`is_crowd`).
+        Each copy follows its original in the input, which it names in `expanded_from`. Copies are annotations that are ignored
+        as members of a class (`ignore`), and regions (`is_crowd`).
 
         Raises
         ------
@@ -99,11 +99,11 @@ class Classes(Rule):
     def own_categories(
         self, dataset: Dataset, category_ids: pl.Series, protocol: Protocol, further: Sequence[str] = ()
     ) -> tuple[Dataset, pl.Series, pl.DataFrame | None]:
-        """The data set with the classes under their own names, found in any case, and which of some ids are evaluated.
+        """Return the data set with the classes under their own names (case-insensitive), and the evaluated ones among some ids.
 
-        `further` are names that detections have beside those of the categories. Classes that count without annotations too
-        become categories, unless categories were chosen. The last result says what categories became, see
-        `apframe.tables.category_map.merge_categories`; None if all have the names of the protocol.
+        `further` are names that detections have in addition to those of the categories. Classes that count even without
+        annotations become categories, unless categories were chosen. The last result maps categories to classes, see
+        `apframe.tables.category_map.merge_categories`; it is None if all have the names of the protocol.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Classes(Rule):
         Warns
         -----
         UnknownCategoryWarning
-            a category with annotations is not evaluated, and its name is nearly that of a class
+            a category with annotations is not evaluated, but its name is similar to that of a class
 
         >>> from apframe.protocols.coco import COCO
         >>> dataset = Dataset({}, {"category_id": [1, 2], "name": ["van", "lane"]}, {})
@@ -143,18 +143,18 @@ class Classes(Rule):
             flagged = dataset.annotations.with_columns(is_crowd=is_crowd)
             dataset = dataset.part(dataset.images, flagged).merge(merged)
             dataset = dataset.with_categories(self.names) if self.renamed or self.crowds else dataset
-            asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
-            category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
-        if protocol.counts_absent and len(category_ids) == categories.height:  # not where some are chosen
+            new_ids = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
+            category_ids = new_ids if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
+        if protocol.counts_absent and len(category_ids) == categories.height:  # not if categories were chosen
             ids = ids_by_name(dataset)
             dataset = dataset.with_categories([name for name in self.names if name.lower() not in ids], numbered=True)
             category_ids = dataset.core("categories")["category_id"]
         ids = ids_by_name(dataset)
-        known = pl.Series([ids[name.lower()] for name in self.names if name.lower() in ids], dtype=category_ids.dtype)
-        return dataset, category_ids.filter(is_known(category_ids, known)).sort().alias("category_id"), merged
+        class_ids = pl.Series([ids[name.lower()] for name in self.names if name.lower() in ids], dtype=category_ids.dtype)
+        return dataset, category_ids.filter(is_known(category_ids, class_ids)).sort().alias("category_id"), merged
 
     def _ask_about(self, names: pl.Series, protocol: Protocol) -> None:
-        """A warning if categories that are not evaluated are nearly called as a class."""
+        """Warn if categories that are not evaluated have names similar to a class."""
         related = {name.lower() for name in (*(other for _, other in self.ignored_as), *self.ignore_regions)}
         near = {name: nearest(name, self.names) for name in names if name.lower() not in related}
         if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
@@ -162,7 +162,7 @@ class Classes(Rule):
 
 
 def with_own_classes(dataset: Dataset, category_ids: pl.Series, protocol: Protocol) -> tuple[Dataset, pl.Series]:
-    """The data set and the ids of the categories that are evaluated as the classes of a protocol, if it has such.
+    """Return the data set and the evaluated categories as the classes of a protocol, if it has classes.
 
     >>> from apframe.protocols.coco import COCO
     >>> with_own_classes(Dataset({}, {"category_id": [1]}, {}), pl.Series([1]), COCO)[1].to_list()
@@ -173,7 +173,7 @@ def with_own_classes(dataset: Dataset, category_ids: pl.Series, protocol: Protoc
 
 
 def ids_by_name(dataset: Dataset) -> dict[str, Any]:
-    """The ids of the categories by their names in lower case.
+    """Return the ids of the categories by their names in lower case.
 
     >>> ids_by_name(Dataset({}, {"category_id": [1], "name": ["Car"]}, {}))
     {'car': 1}
@@ -183,7 +183,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, Any]:
 
 
 def with_copies(frame: pl.DataFrame, targets: Sequence[tuple[Any, Any]], key: str) -> pl.DataFrame:
-    """The rows, each with its copies for other categories right behind it; `targets` are pairs of a category and another.
+    """Return the rows, each followed by its copies for other categories; `targets` are pairs of a category and another.
 
     >>> with_copies(pl.DataFrame({"detection_id": [5, 6], "category_id": [1, 2]}), [(1, 2)], "detection_id").rows()
     [(5, 1, None), (7, 2, 5), (6, 2, None)]

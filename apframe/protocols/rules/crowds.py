@@ -1,4 +1,4 @@
-"""What annotations of groups (`is_crowd`) are. Without one of these rules, they are annotations like any other."""
+"""Treatment of annotations of groups (`is_crowd`). Without one of these rules, they are annotations like any other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Crowds(Rule):
-    """Annotations with `is_crowd` are groups: any number of detections can match one, and nothing is true there."""
+    """Annotations with `is_crowd` are groups: any number of detections can match one, and none of them is a true positive."""
 
     line: ClassVar[str] = "crowds"
     columns: ClassVar[tuple[str, ...]] = ("annotations.is_crowd (a group; iscrowd in JSON)",)
@@ -28,7 +28,7 @@ class Crowds(Rule):
         refuse_several(Crowds, protocol)
 
     def states(self, inputs: Inputs) -> States:
-        """Groups."""
+        """Flag the groups."""
         return States(crowds=inputs.annotations["is_crowd"])
 
 
@@ -39,20 +39,20 @@ class CrowdsIgnored(Crowds):
     description: ClassVar[str] = "any number of detections can match a group of objects; they are ignored"
 
     def states(self, inputs: Inputs) -> States:
-        """Groups, which do not count."""
+        """Flag the groups, which do not count."""
         return States(crowds=inputs.annotations["is_crowd"], ignored=inputs.annotations["is_crowd"])
 
 
 @dataclass(frozen=True)
 class CrowdsAsMisses(Crowds):
-    """Groups count as annotations that are missed; detections that match one are ignored."""
+    """Groups count as missed annotations; detections that match one are ignored."""
 
     description: ClassVar[str] = (
         "any number of detections can match a group of objects; they are ignored, and the group counts as missed"
     )
 
     def refuse(self, protocol: Protocol) -> None:
-        """Raise an error if the matcher works at score cut-offs, where no group counts as missed."""
+        """Raise an error if the matcher matches at score cut-offs, where groups cannot count as missed."""
         super().refuse(protocol)
         if protocol.matcher.at_score_cutoffs:
             problem = f"matching {protocol.matcher.name!r} has no groups that count as missed"
@@ -61,7 +61,7 @@ class CrowdsAsMisses(Crowds):
 
 @dataclass(frozen=True)
 class CrowdsCountOnce(Crowds):
-    """A group counts as one annotation, which its best detection finds; the others are ignored."""
+    """A group counts as one annotation, detected by its best detection; the others are ignored."""
 
     description: ClassVar[str] = "a group of objects counts once, for its best detection; the others are ignored"
 
@@ -75,12 +75,12 @@ class CrowdsCountOnce(Crowds):
 
 @dataclass(frozen=True)
 class IgnoredAsCrowds(CrowdsIgnored):
-    """Other ignored annotations are groups too, also those outside an area range, a level or a slice.
+    """Other ignored annotations are groups too, including those outside an area range, a level or a slice.
 
     Attributes
     ----------
     over
-        what the intersection with one of them is divided by: the area of the "detection", as for groups, or the "union"
+        the divisor of the intersection with such an annotation: the area of the "detection", as for groups, or the "union"
     """
 
     choices: ClassVar = {"over": ("detection", "union")}
@@ -88,23 +88,23 @@ class IgnoredAsCrowds(CrowdsIgnored):
 
     @property
     def words(self) -> str:
-        """The rule in words."""
+        """Describe the rule."""
         how = "or by IoU another" if self.over == "union" else "or another"
         return f"any number of detections can match a group of objects {how} ignored annotation; they are ignored"
 
     @property
     def says(self) -> dict[str, str]:
-        """The rule, and that detections are ignored if they lie inside ignored annotations."""
+        """The rule, and that detections inside ignored annotations are ignored."""
         return super().says | ({"matched": "inside"} if self.over == "detection" else {})
 
     def refuse(self, protocol: Protocol) -> None:
-        """Raise an error if the matcher does not use the pairs that reach a threshold."""
+        """Raise an error if the matcher does not read the pairs that reach a threshold."""
         super().refuse(protocol)
         protocol.matcher.require_reaching("ignored annotations as crowds", "choose CrowdsIgnored()", "rules")
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs with `inside`: the similarity where the annotation is ignored. It is null where too low."""
-        from apframe.protocols.pairing import pair  # brings in NumPy
+        """Add `inside` to the pairs: the similarity with ignored annotations, which is null if it is too low."""
+        from apframe.protocols.pairing import pair  # imports NumPy
 
         if self.over == "union":
             return pairs.with_columns(inside="similarity")

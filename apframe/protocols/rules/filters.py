@@ -1,4 +1,4 @@
-"""Which objects are evaluated: within a distance, with points, outside of racks."""
+"""Filters of the evaluated objects: within a distance, with points, outside of racks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def refuse_unusable(inputs: Inputs, table: str, names: Sequence[str]) -> None:
-    """An error where columns that a rule compares with numbers hold text or numbers that are not finite. Null is unknown.
+    """Raise an error if columns that a rule compares with numbers contain text or infinite numbers. Null means unknown.
 
     Raises
     ------
     ColumnError
-        it names the column
+        the error names the column
     RowError
-        it names the rows
+        the error names the rows
     """
     frame = inputs.dataset.annotations if table == "annotations" else inputs.detections
     refuse_texts(table, frame, names)
@@ -33,12 +33,12 @@ def refuse_unusable(inputs: Inputs, table: str, names: Sequence[str]) -> None:
 
 
 def refuse_not_finite(table: str, frame: pl.DataFrame, name: str) -> None:
-    """An error where a column has numbers that are not finite, as these lie within no bounds.
+    """Raise an error if a column has numbers that are not finite, because they are within no bounds.
 
     Raises
     ------
     RowError
-        it names the rows
+        the error names the rows
     """
     if frame.schema.get(name, pl.Null()).is_float():
         broken = ~frame[name].is_finite().fill_null(True)
@@ -47,18 +47,18 @@ def refuse_not_finite(table: str, frame: pl.DataFrame, name: str) -> None:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which objects are kept: others are removed before anything is matched, as if they had never been there.
+    """A filter of objects: the others are removed before matching, as if they had never existed.
 
     Attributes
     ----------
     column
         an object is kept if its value is in (above, below), or null
     above, below
-        both exclusive
+        the bounds, both exclusive
     table
-        "annotations" or "detections"; None: both
+        "annotations" or "detections"; None for both
     categories
-        the objects that this is about, by the names of their categories in any case; none: all
+        the names of the categories that are filtered, case-insensitive; if empty, all are
     """
 
     column: str
@@ -69,12 +69,12 @@ class Filter:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables of the objects that this is about."""
+        """The tables that are filtered."""
         return ("annotations", "detections") if self.table is None else (self.table,)
 
     @property
     def words(self) -> str:
-        """The filter in plain words.
+        """Describe the filter in plain words.
 
         >>> Filter("ego_distance", below=30, categories=("barrier",)).words
         'barrier: ego_distance below 30'
@@ -87,7 +87,7 @@ class Filter:
         return f"{of}{self.column} {' and '.join(bounds)}"
 
     def keeps(self, names: pl.Series) -> pl.Expr:
-        """Flags of the rows that are kept; `names` are those of their categories, in lower case."""
+        """Return a condition for the rows to keep; `names` are the names of their categories, in lower case."""
         value = pl.col(self.column).cast(pl.Float64)
         inside = ((value > self.above) & (value < self.below)).fill_null(True)
         if not self.categories:
@@ -97,19 +97,19 @@ class Filter:
 
 @dataclass(frozen=True)
 class KeepObjects(Rule):
-    """Only objects that pass all filters are evaluated; a filter whose column is missing is not applied, and noted."""
+    """Only objects that pass all filters are evaluated; a filter whose column is missing is skipped, with a note."""
 
     line: ClassVar[str] = "kept"
     filters: tuple[Filter, ...]
 
     def __post_init__(self) -> None:
         several = (self.filters,) if isinstance(self.filters, Filter) else self.filters
-        given = (each if isinstance(each, Filter) else Filter(**each) for each in several)  # as they are stored
-        object.__setattr__(self, "filters", tuple(given))
+        filters = (each if isinstance(each, Filter) else Filter(**each) for each in several)  # stored filters are mappings
+        object.__setattr__(self, "filters", tuple(filters))
 
     @property
     def words(self) -> str:
-        """The filters in words."""
+        """Describe the filters."""
         return "; ".join(each.words for each in self.filters)
 
     @property
@@ -118,12 +118,12 @@ class KeepObjects(Rule):
         return tuple(dict.fromkeys(f"{table}.{each.column}" for each in self.filters for table in each.tables))
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The objects that are kept.
+        """Return the objects that pass all filters.
 
         Raises
         ------
         ColumnError, RowError
-            a column holds text, or numbers that are not finite
+            a column contains text, or numbers that are not finite
         """
         dataset = inputs.dataset
         categories = dataset.core("categories").select("category_id", pl.col("name").cast(pl.String).str.to_lowercase())
@@ -131,13 +131,13 @@ class KeepObjects(Rule):
         for name, frame in tables.items():
             filters = [each for each in self.filters if name in each.tables]
             refuse_unusable(inputs, name, list(dict.fromkeys(each.column for each in filters)))
-            known = [each for each in filters if each.column in frame.columns]
-            lacking = dict.fromkeys(each.column for each in filters if each.column not in frame.columns)
-            missing += [f"{name}.{column}" for column in lacking if frame.height]
+            applicable = [each for each in filters if each.column in frame.columns]
+            missing_columns = dict.fromkeys(each.column for each in filters if each.column not in frame.columns)
+            missing += [f"{name}.{column}" for column in missing_columns if frame.height]
             names = frame.select("category_id").join(categories, on="category_id", how="left", maintain_order="left")["name"]
-            tables[name] = frame.filter(pl.all_horizontal([pl.lit(True), *(each.keeps(names) for each in known)]))
+            tables[name] = frame.filter(pl.all_horizontal([pl.lit(True), *(each.keeps(names) for each in applicable)]))
         annotations = tables["annotations"]
         kept = inputs if annotations.height == dataset.annotations.height else inputs.with_annotations(annotations)
         kept = replace(kept, detections=tables["detections"])
-        which = f"{inputs.protocol.name} leaves objects out by columns that are not there: {', '.join(missing)}"
+        which = f"{inputs.protocol.name} filters objects by columns that are missing: {', '.join(missing)}"
         return kept.saying(Note(which)) if missing else kept

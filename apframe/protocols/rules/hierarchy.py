@@ -1,4 +1,4 @@
-"""A hierarchy of categories: an annotation is one of every category above its own too (Open Images)."""
+"""A hierarchy of categories: an annotation also belongs to every category above its own (Open Images)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpandHierarchy(Rule):
-    """An annotation counts for all categories above its own too: `parent_ids` of the categories, and theirs."""
+    """An annotation also counts for all categories above its own: the `parent_ids` of its category, and their parents."""
 
     line: ClassVar[str] = "categories"
     description: ClassVar[str] = "annotations also count for the parents of their category"
     columns: ClassVar[tuple[str, ...]] = ("categories.parent_ids",)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """A copy of each annotation for all categories above its own, unless there are such copies.
+        """Copy each annotation for all categories above its own, unless there are copies already.
 
         Raises
         ------
         ColumnError
-            there is `parent_id`, and not `parent_ids`
+            there is `parent_id`, but not `parent_ids`
         RowError
             a category is above itself
         """
@@ -37,7 +37,7 @@ class ExpandHierarchy(Rule):
         if not parents or "expanded_from" in inputs.annotations.columns:
             return inputs
         if parents == {"parent_id"}:
-            remedy = "make it of parent_id: a list, [7] for 7 and [] for none"
+            remedy = "make it from parent_id: a list, [7] for 7 and [] for none"
             raise ColumnError("no column parent_ids", remedy, table="categories")
         ancestors = find_ancestors(dataset.categories)
         images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
@@ -45,44 +45,44 @@ class ExpandHierarchy(Rule):
 
 
 def find_ancestors(categories: pl.DataFrame) -> pl.DataFrame:
-    """category_id and ancestor_id of every category and each one above it, by whatever way.
+    """Return category_id and ancestor_id of every category and each category above it, on any path.
 
     Parameters
     ----------
     categories
-        category_id and `parent_ids`, the categories right above it: several, one or none
+        category_id and `parent_ids`, the categories directly above: several, one or none
 
     Raises
     ------
     RowError
-        a category is above itself; the error names all of the cycle
+        a category is above itself; the error names all categories of the cycle
 
     >>> find_ancestors(pl.DataFrame({"category_id": [1, 2, 3], "parent_ids": [[], [1], [2]]})).sort(pl.all()).rows()
     [(2, 1), (3, 1), (3, 2)]
     """
     up = categories.select("category_id", ancestor_id="parent_ids")
     up = up.explode("ancestor_id", empty_as_null=False, keep_nulls=False).unique()
-    found = step = up
+    pairs = step = up
     upwards = {"ancestor_id_right": "ancestor_id"}
     for _ in range(categories.height):
-        # one level further up: what is above those that were found last
+        # one level further up: the categories above those of the last step
         step = step.join(up, left_on="ancestor_id", right_on="category_id").drop("ancestor_id").rename(upwards).unique()
-        step = step.join(found, on=["category_id", "ancestor_id"], how="anti")
+        step = step.join(pairs, on=["category_id", "ancestor_id"], how="anti")
         if step.is_empty():
             break
-        found = pl.concat([found, step])
-    own = found.filter(pl.col("category_id") == pl.col("ancestor_id"))["category_id"].sort().to_list()
+        pairs = pl.concat([pairs, step])
+    own = pairs.filter(pl.col("category_id") == pl.col("ancestor_id"))["category_id"].sort().to_list()
     if own:
         problem, remedy = "the hierarchy has a cycle: a category is above itself", "remove one of these parent_ids"
         raise RowError("categories", problem, "category_id", own, remedy)
-    return found
+    return pairs
 
 
 def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame, key: str = "annotation_id") -> pl.DataFrame:
-    """The annotations, and after them a copy of each for every category above its own; or detections, by their `key`.
+    """Return the annotations, followed by a copy of each for every category above its own; or detections, by their `key`.
 
-    Copies have ids of their own: the next free numbers, or the id and the category where ids are strings. `expanded_from`
-    is the annotation that a copy is of. Source: Open Images, `oid_hierarchical_labels_expansion.py`.
+    Copies have their own ids: the next free numbers, or the id and the category if ids are strings. `expanded_from` is the
+    original's id. Source: Open Images, `oid_hierarchical_labels_expansion.py`.
 
     >>> ancestors = pl.DataFrame({"category_id": [2], "ancestor_id": [1]})
     >>> expand_annotations(pl.DataFrame({"annotation_id": [5], "category_id": [2]}), ancestors).rows()
@@ -94,7 +94,7 @@ def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame, key: 
     if ids.dtype == pl.String:
         between = "/"
         while ids.str.contains(between, literal=True).any():
-            between += "/"  # no id has so many
+            between += "/"  # no id contains this many
         number = pl.concat_str(key, pl.lit(between), pl.col("ancestor_id").cast(pl.String))
     else:
         number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
@@ -103,9 +103,9 @@ def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame, key: 
 
 
 def expand_lists(images: pl.DataFrame, ancestors: pl.DataFrame) -> pl.DataFrame:
-    """The images, with all categories above those in `pos_category_ids`, and all below those in `neg_category_ids`.
+    """Add to `pos_category_ids` of images all categories above, and to `neg_category_ids` all categories below.
 
-    What is there is there as every more general thing; what is not there is not there as any more special thing.
+    If a category is present, so are more general ones; if it is absent, so are more specific ones.
 
     >>> images = pl.DataFrame({"image_id": [1], "pos_category_ids": [[2]], "neg_category_ids": [[1]]})
     >>> expand_lists(images, pl.DataFrame({"category_id": [2], "ancestor_id": [1]})).rows()

@@ -1,4 +1,4 @@
-"""Which annotations do not count, and which detections are ignored if they match nothing."""
+"""Rules for annotations that do not count, and for detections that are ignored if unmatched."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IgnoreFlagged(Rule):
-    """Annotations with `ignore` (difficult ones) do not count; detections with it are ignored if they match nothing."""
+    """Annotations with `ignore` (difficult ones) do not count; detections with it are ignored if unmatched."""
 
     line: ClassVar[str] = "ignored"
     description: ClassVar[str] = "flagged ignore"
     columns: ClassVar[tuple[str, ...]] = ("annotations.ignore (difficult)",)
 
     def states(self, inputs: Inputs) -> States:
-        """What is flagged."""
+        """Flag the rows with `ignore`."""
         return States(ignored=flags(inputs.annotations, "ignore"), unmatched_ignored=flags(inputs.detections, "ignore"))
 
 
@@ -35,7 +35,7 @@ class IgnoreWithoutKeypoints(Rule):
     description: ClassVar[str] = "without labelled keypoints"
 
     def states(self, inputs: Inputs) -> States:
-        """Annotations of which nothing is labelled: as `num_keypoints` says, else by visibilities above 0."""
+        """Flag annotations without labelled keypoints: by `num_keypoints`, or else by visibilities above 0."""
         annotations = inputs.annotations
         if "keypoints" not in annotations.columns:
             return States()
@@ -48,7 +48,7 @@ class IgnoreWithoutKeypoints(Rule):
 
 @dataclass(frozen=True)
 class IgnoreWithoutMask(Rule):
-    """Annotations without a mask do not count, and are tried by detections that match no other. Masks without pixels are none.
+    """Annotations without a mask do not count, and only unmatched detections can match them. Masks need at least one pixel.
 
     Source: `OpenImagesDetectionEvaluator` of TensorFlow's Object Detection API.
     """
@@ -57,7 +57,7 @@ class IgnoreWithoutMask(Rule):
     description: ClassVar[str] = "without a mask (tried last)"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations whose masks without pixels are null."""
+        """Replace masks without pixels by null."""
         inputs = inputs.with_dataset(inputs.dataset.with_masks)
         if "mask" not in inputs.annotations.columns:
             return inputs
@@ -67,7 +67,7 @@ class IgnoreWithoutMask(Rule):
         return inputs.with_annotations(inputs.dataset.annotations.with_columns(pl.when(kept).then("mask").alias("mask")))
 
     def states(self, inputs: Inputs) -> States:
-        """Annotations that have no mask, where others may have one."""
+        """Flag annotations that have no mask."""
         annotations = inputs.annotations
         without = annotations["mask" if "mask" in annotations.columns else "is_crowd"].is_null()
         return States(ignored=without, fallback=without)
@@ -75,31 +75,31 @@ class IgnoreWithoutMask(Rule):
 
 @dataclass(frozen=True)
 class DetectionsWithArea(Rule):
-    """A detection with a side of 0, or whose mask has no pixel, is left out; `max_detections` counts it before."""
+    """A detection with a side of 0, or whose mask has no pixels, is removed after `max_detections` has been applied."""
 
     description: ClassVar[str] = "a detection with a side of 0, or whose mask has no pixel, is left out after max_detections"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections whose area is not 0."""
+        """Return detections whose area is not 0."""
         return inputs.keep_detections(inputs.detections["area"] > 0)
 
 
 @dataclass(frozen=True)
 class AnnotationsWithArea(Rule):
-    """An annotation whose area is 0 is left out."""
+    """An annotation whose area is 0 is removed."""
 
     line: ClassVar[str] = "detections"
     description: ClassVar[str] = "objects without area are left out"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations whose area is not 0."""
+        """Return annotations whose area is not 0."""
         if (inputs.annotations["area"] > 0).all():
             return inputs
         return inputs.with_annotations(inputs.dataset.annotations.filter(pl.col("area") > 0))
 
 
 def flags(frame: pl.DataFrame, column: str) -> pl.Series | None:
-    """The flags of a column; null is False. None where there is no such column.
+    """Return the flags of a column, with null as False; None if there is no such column.
 
     >>> flags(pl.DataFrame({"ignore": [True, None]}), "ignore").to_list(), flags(pl.DataFrame(), "ignore")
     ([True, False], None)

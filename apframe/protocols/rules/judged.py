@@ -1,4 +1,4 @@
-"""Which detections are judged at all (LVIS, Open Images): joins with what was annotated and verified on each image."""
+"""Restriction to verified categories (LVIS, Open Images): joins with the annotations and verified lists of each image."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _AT = ["image_id", "category_id"]
 
 @dataclass(frozen=True)
 class JudgedOnly(Rule):
-    """A category is judged on an image only if annotated there, or named in the image's lists of verified categories.
+    """A category is judged on an image only if it is annotated there, or in the image's lists of verified categories.
 
-    The columns of images are `pos_category_ids`, `neg_category_ids`, and `not_exhaustive_category_ids`, where unmatched
-    detections are ignored.
+    The columns of images are `pos_category_ids`, `neg_category_ids`, and `not_exhaustive_category_ids`; unmatched detections of
+    the latter are ignored.
     """
 
     line: ClassVar[str] = "categories"
@@ -34,7 +34,7 @@ class JudgedOnly(Rule):
     )
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Only detections of categories that were looked for on their image."""
+        """Return only detections of categories that were looked for on their image."""
         images = inputs.dataset.images
         if not any(column.split(".")[1] in images.columns for column in self.columns):
             lacking = ", ".join(column.split(".")[1] for column in self.columns)
@@ -47,12 +47,12 @@ class JudgedOnly(Rule):
         return replace(kept, detections=flag_not_exhaustive(kept.detections, images))
 
     def states(self, inputs: Inputs) -> States:
-        """Detections of categories that are not exhaustively annotated on their image."""
+        """Flag detections of categories that are not exhaustively annotated on their image."""
         return States(unmatched_ignored=flags(inputs.detections, "ignore"))
 
 
 def are_judged(detections: pl.DataFrame, annotations: pl.DataFrame, images: pl.DataFrame) -> pl.Series:
-    """Flags: detections of categories that are annotated on their image, or named in its lists of verified ones.
+    """True for detections of categories that are annotated on their image, or in its lists of verified categories.
 
     `images` may have `pos_category_ids` and `neg_category_ids`. Source: `LVISEval._prepare`, `OpenImagesChallengeEvaluator`.
 
@@ -70,7 +70,7 @@ def are_judged(detections: pl.DataFrame, annotations: pl.DataFrame, images: pl.D
 
 
 def flag_not_exhaustive(detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """The detections, with `ignore` (if not matched) where the image's annotations of their category are not exhaustive.
+    """Add `ignore` (if unmatched) to detections on images whose annotations of their category are not exhaustive.
 
     `images` may have `not_exhaustive_category_ids`. Source: `LVISEval.evaluate_img`.
 
@@ -79,13 +79,13 @@ def flag_not_exhaustive(detections: pl.DataFrame, images: pl.DataFrame) -> pl.Da
     [False, True]
     """
     unsure = named(images, "not_exhaustive_category_ids", detections.schema["category_id"]).unique()
-    given = pl.col("ignore") if "ignore" in detections.columns else pl.lit(False)
+    own = pl.col("ignore") if "ignore" in detections.columns else pl.lit(False)
     flagged = detections.join(unsure.with_columns(is_unsure=pl.lit(True)), on=_AT, how="left", maintain_order="left")
-    return flagged.with_columns(ignore=given | pl.col("is_unsure").is_not_null()).drop("is_unsure")
+    return flagged.with_columns(ignore=own | pl.col("is_unsure").is_not_null()).drop("is_unsure")
 
 
 def named(images: pl.DataFrame, column: str, dtype: pl.DataType) -> pl.DataFrame:
-    """image_id and category_id (of that dtype) of what a column of lists names; no rows where there is no such column.
+    """Return image_id and category_id (with this dtype) from a column of lists; no rows if there is no such column.
 
     >>> named(pl.DataFrame({"image_id": [1, 2], "neg_category_ids": [[7, 8], []]}), "neg_category_ids", pl.Int64()).rows()
     [(1, 7), (1, 8)]

@@ -1,4 +1,4 @@
-"""Images and categories that detections have and the ground truth lacks, or the other way round."""
+"""Images and categories of detections that the ground truth lacks, or the other way round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
 FIND_OUT = "run `apframe check` on both to find out why"
-_WARNINGS = {  # of some, and of most detections
+_WARNINGS = {  # for some, and for most detections
     "image_id": (UnknownImageWarning, MostlyUnknownImagesWarning),
     "category_id": (UnknownCategoryWarning, MostlyUnknownCategoriesWarning),
 }
@@ -30,14 +30,14 @@ _WARNINGS = {  # of some, and of most detections
 
 @dataclass(frozen=True)
 class DetectedImagesOnly(Rule):
-    """Images without any detection are left out."""
+    """Images without any detection are removed."""
 
     line: ClassVar[str] = "detections"
     description: ClassVar[str] = "images without any are left out"
     needs_all_data: ClassVar[bool] = True
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The rows of images with a detection."""
+        """Return the rows of images with a detection."""
         return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
 
 
@@ -48,53 +48,53 @@ class RequireKnownCategories(Rule):
     description: ClassVar[str] = "a detection of a category that the ground truth lacks is an error"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows.
+        """Return the same rows.
 
         Raises
         ------
         UnknownIdError
-            it names the detections
+            the error names the detections
         """
-        found = inputs.detections
+        detections = inputs.detections
         there = inputs.dataset.core("categories")["category_id"]
-        known = is_known(found["category_id"], there)
-        if not known.all():
+        flags = is_known(detections["category_id"], there)
+        if not flags.all():
             remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
-            raise unknown_ids("detections", found, "category_id", "categories", known, remedy, there)
+            raise unknown_ids("detections", detections, "category_id", "categories", flags, remedy, there)
         return inputs
 
 
 @dataclass(frozen=True)
 class KnownImagesOnly(Rule):
-    """Detections on images that the ground truth lacks are left out, with a warning; otherwise they are an error."""
+    """Detections on images that the ground truth lacks are removed, with a warning; without this rule, they are an error."""
 
     description: ClassVar[str] = "detections on images that the ground truth lacks are left out"
 
 
-def warn_of_unknown(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series, note: str = "") -> None:
+def warn_of_unknown(key: str, detections: pl.DataFrame, unknown: pl.Series, known_ids: pl.Series, note: str = "") -> None:
     """Warn of detections that are dropped because their image or category is unknown.
 
-    If these are more than half, the numbers are in doubt, and the warning is another one.
+    If more than half of them are dropped, the numbers are doubtful, and the warning has another category.
     """
     usual, mostly = _WARNINGS[key]
-    dropped = describe_dropped(key, found, unknown, known) + note
+    dropped = describe_dropped(key, detections, unknown, known_ids) + note
     if 2 * int(unknown.sum()) > len(unknown):
         warn(f"{dropped}; {FIND_OUT}", mostly)
     else:
         warn(dropped, usual)
 
 
-def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
-    """Describe dropped detections: their number, their ids, and the ids that exist; names that are nearly one are asked about.
+def describe_dropped(key: str, detections: pl.DataFrame, unknown: pl.Series, known_ids: pl.Series) -> str:
+    """Describe dropped detections: their number, their ids, and the ids that exist; similar names are suggested.
 
-    >>> found = pl.DataFrame({"image_id": [7, 8]})
-    >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))
+    >>> detections = pl.DataFrame({"image_id": [7, 8]})
+    >>> describe_dropped("image_id", detections, pl.Series([False, True]), pl.Series([7]))
     '1 of 2 detections has an unknown image_id and was dropped: 8; the ground truth has 7'
     """
     has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
-    given = found[key].filter(unknown).unique(maintain_order=True).to_list()
-    question = nearest(given[0], known.to_list()) if known.dtype == pl.String else ""
+    unknown_ids = detections[key].filter(unknown).unique(maintain_order=True).to_list()
+    question = nearest(unknown_ids[0], known_ids.to_list()) if known_ids.dtype == pl.String else ""
     return (
-        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {listed(given)}; "
-        f"the ground truth has {listed(known.to_list()) or 'none'}{question and f'; {question}'}"
+        f"{unknown.sum():,} of {counted(detections.height, 'detection')} {has} an unknown {key} and {was} dropped: "
+        f"{listed(unknown_ids)}; the ground truth has {listed(known_ids.to_list()) or 'none'}{question and f'; {question}'}"
     )

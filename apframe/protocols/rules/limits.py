@@ -21,14 +21,14 @@ PLACE = "place_in_image"
 
 @dataclass(frozen=True)
 class LimitPerImage(Limit):
-    """`max_detections`, which is one number, is over all categories of an image, before others are left out.
+    """`max_detections`, a single number, limits all categories of an image together, before other rules remove any.
 
     Attributes
     ----------
     ties
-        of detections whose scores are equal across the limit, the "first" are kept, or "none"
+        if equal scores cross the limit, whether the "first" of these detections are kept, or "none"
     known_only
-        whether only detections of the ground truth's categories are counted
+        whether to count only detections of the ground truth's categories
     """
 
     of_images: ClassVar[bool] = True
@@ -38,10 +38,10 @@ class LimitPerImage(Limit):
 
     @property
     def words(self) -> str:
-        """What is unusual of the limit."""
+        """Describe the unusual choices of the limit."""
         ties = "of more detections of an image, those above the score of the next one are kept" if self.ties == "none" else ""
-        known = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
-        return "; ".join(filter(None, (ties, known)))
+        counted = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
+        return "; ".join(filter(None, (ties, counted)))
 
     def refuse(self, protocol: Protocol) -> None:
         """Raise an error if the protocol has several limits."""
@@ -51,42 +51,44 @@ class LimitPerImage(Limit):
             raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {protocol.limits}")
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The detections of the highest scores of each image."""
+        """Return the detections with the highest scores of each image."""
         limited = limit_per_image if self.ties == "first" else keep_above_limit
-        found, limit = inputs.detections, inputs.protocol.max_detections[-1]
+        detections, limit = inputs.detections, inputs.protocol.max_detections[-1]
         if limit is None:
             return inputs
         if not self.known_only:
-            return replace(inputs, detections=limited(found, limit))
+            return replace(inputs, detections=limited(detections, limit))
         there = inputs.dataset.core("categories")["category_id"]
-        known = is_known(found["category_id"], there)
-        # those of other categories stay, for the warning of them
-        return replace(inputs, detections=pl.concat([limited(found.filter(known), limit), found.filter(~known)]))
+        is_counted = is_known(detections["category_id"], there)
+        # detections of other categories are kept for a warning
+        return replace(
+            inputs, detections=pl.concat([limited(detections.filter(is_counted), limit), detections.filter(~is_counted)])
+        )
 
     def places(self, inputs: Inputs) -> pl.Series:
-        """The limit has been applied already, so every detection has place 1, copies too."""
+        """Return 1 for every detection, including copies, because the limit has already been applied."""
         return pl.repeat(1, inputs.detections.height, dtype=pl.UInt32, eager=True)
 
 
 @dataclass(frozen=True)
 class RequireAtMost(Rule):
-    """More detections of an image than this are an error."""
+    """It is an error if an image has more detections than this."""
 
     line: ClassVar[str] = "detections"
     limit: int
 
     @property
     def words(self) -> str:
-        """The rule in words."""
+        """Describe the rule."""
         return f"more than {self.limit} in an image are an error"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows.
+        """Return the same rows.
 
         Raises
         ------
         RowError
-            it names the images
+            the error names the images
         """
         n = inputs.detections.group_by("image_id", maintain_order=True).len().filter(pl.col("len") > self.limit)
         if n.height:
@@ -104,7 +106,7 @@ class RankInImage(Limit):
     Attributes
     ----------
     by
-        "score": the best scores first, of equal ones the first rows; "row": the rows in their order, whatever their score
+        "score": the best scores first, or the first rows among equal ones; "row": the rows in their order, whatever their score
     """
 
     of_images: ClassVar[bool] = True
@@ -113,11 +115,11 @@ class RankInImage(Limit):
 
     @property
     def by_row(self) -> bool:
-        """Whether the first rows are counted."""
+        """True if the first rows are counted."""
         return self.by == "row"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The number of each detection in its image, from 1, as `place_in_image`; what is given stays."""
+        """Add the number of each detection in its image, from 1, as `place_in_image`; an existing column is kept."""
         if PLACE in inputs.detections.columns:
             return inputs
         by_row = pl.int_range(pl.len(), dtype=pl.UInt32) + 1
@@ -126,17 +128,17 @@ class RankInImage(Limit):
         return replace(inputs, detections=inputs.detections.with_columns(place))
 
     def places(self, inputs: Inputs) -> pl.Series:
-        """The place of each detection in its image."""
+        """Return the place of each detection in its image."""
         return inputs.detections[PLACE]
 
 
 def limit_per_image(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """The detections of the highest scores of each image, over all categories; the order of the rows stays.
+    """Return the detections with the highest scores of each image, over all categories, in their original order.
 
-    Of equal scores the first rows are kept. Source: `LVISResults.limit_dets_per_image`.
+    Among equal scores, the first rows are kept. Source: `LVISResults.limit_dets_per_image`.
 
-    >>> found = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
-    >>> limit_per_image(found, 2).rows()
+    >>> rows = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
+    >>> limit_per_image(rows, 2).rows()
     [(1, 0.3), (1, 0.9), (2, 0.1)]
     """
     place = pl.int_range(pl.len()).over("image_id")
@@ -147,12 +149,12 @@ def limit_per_image(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
 
 
 def keep_above_limit(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """The detections of each image, over all categories; where they are more than the limit, those above the next score.
+    """Return the detections of each image, over all categories; beyond the limit, only those above the next score.
 
-    So detections whose scores are equal across the limit are all left out. Source: `noduleCADEvaluationLUNA16.py`.
+    So if equal scores cross the limit, all of these detections are removed. Source: `noduleCADEvaluationLUNA16.py`.
 
-    >>> found = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
-    >>> keep_above_limit(found, 2).rows()
+    >>> rows = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
+    >>> keep_above_limit(rows, 2).rows()
     [(1, 0.9), (2, 0.1)]
     """
     next_score = pl.col("score").sort(descending=True).get(limit, null_on_oob=True).over("image_id")

@@ -1,4 +1,4 @@
-"""Rows whose shape cannot be right, such as boxes with negative sides, as the benchmark's own program evaluates them."""
+"""Treatment of malformed rows, such as boxes with negative sides, as in the benchmark's own program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class MalformedCounts(Rule):
     """Malformed rows that are kept overlap nothing: an annotation counts and is missed, a detection is a false positive.
 
-    Corners that do not go around a convex shape lose their area, as `RotatedIoU` takes areas with signs.
+    Corners that do not form a convex shape lose their area, because `RotatedIoU` computes areas with signs.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class MalformedCounts(Rule):
 
     @property
     def says(self) -> dict[str, str]:
-        """Whether malformed rows can be kept, and how they count then."""
+        """The treatment of malformed rows, if they can be kept."""
         return {self.line: f"{'if kept' if self.keepable else 'cannot be kept'}: {self.words}"}
 
     def refuse(self, protocol: Protocol) -> None:
@@ -41,7 +41,7 @@ class MalformedCounts(Rule):
         refuse_several(MalformedCounts, protocol)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Malformed rows as they are evaluated."""
+        """Return malformed rows in the form in which they are evaluated."""
         if not inputs.malformed.kept:
             return inputs
         before = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
@@ -51,7 +51,7 @@ class MalformedCounts(Rule):
         return inputs if detections is before["detections"] else replace(inputs, detections=detections)
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """One table with its malformed rows as they are evaluated."""
+        """Return one table with malformed rows in the form in which they are evaluated."""
         if inputs.protocol.similarity.shape is not CORNERS:
             return frame
         from apframe.tables.shapes.corners import flattened, with_other_corners
@@ -61,21 +61,21 @@ class MalformedCounts(Rule):
 
 @dataclass(frozen=True)
 class MalformedIgnoredByArea(MalformedCounts):
-    """An object of negative area is ignored, as it is in no area range of pycocotools."""
+    """An object of negative area is ignored, because it is in no area range of pycocotools."""
 
     description: ClassVar[str] = (
         "an object of negative area is ignored; otherwise an annotation counts and is missed, a detection is a false positive"
     )
 
     def states(self, inputs: Inputs) -> States:
-        """Objects of negative area."""
+        """Flag objects of negative area."""
         negative = [frame["area"] < 0 for frame in (inputs.annotations, inputs.detections)]
         return States(ignored=negative[0], unmatched_ignored=negative[1])
 
 
 @dataclass(frozen=True)
 class MalformedDetectionsLeftOut(MalformedCounts):
-    """Detections that have a side of 0 or less are left out; malformed annotations cannot be kept.
+    """Detections with a side of 0 or less are removed; malformed annotations cannot be kept.
 
     Source: `_remove_invalid_boxes` of `per_image_evaluation.py`.
     """
@@ -84,7 +84,7 @@ class MalformedDetectionsLeftOut(MalformedCounts):
     keepable: ClassVar[tuple[str, ...]] = ("detections",)
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """The table without these detections."""
+        """Return the table without these detections."""
         del inputs
         if table == "annotations" or not {"width", "height"} <= set(frame.columns):
             return frame
@@ -98,7 +98,7 @@ class MalformedRefused(MalformedCounts):
     Attributes
     ----------
     kit
-        what the benchmark's own program does with them
+        the reaction of the benchmark's own program
     """
 
     keepable: ClassVar[tuple[str, ...]] = ()
@@ -106,5 +106,5 @@ class MalformedRefused(MalformedCounts):
 
     @property
     def words(self) -> str:
-        """What the benchmark's own program does."""
+        """Describe the reaction of the benchmark's own program."""
         return f"the benchmark's program {self.kit}"

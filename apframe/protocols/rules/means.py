@@ -1,4 +1,4 @@
-"""Rules of means over categories."""
+"""Rules for means over categories."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ class MeansByImages(Rule):
 
 @dataclass(frozen=True)
 class ZeroWithoutDetections(Rule):
-    """Without any detection, all headline numbers are 0."""
+    """Without any detections, all headline numbers are 0."""
 
     description: ClassVar[str] = "without any detection all headline numbers are 0"

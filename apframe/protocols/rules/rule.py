@@ -1,4 +1,4 @@
-"""Rules of a protocol as values, and the rule that says what `max_detections` counts."""
+"""Rules of a protocol as values, and the rule that defines what `max_detections` counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class States:
-    """What rules say of annotations and detections: a flag for each row, or None where they say nothing.
+    """States of annotations and detections that rules set: a flag for each row, or None if no rule sets it.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class States:
     crowds
         annotations of groups: any number of detections can match one, and intersections are over the detection
     fallback
-        annotations that are tried only by detections that match no other
+        annotations that only otherwise unmatched detections can match
     unmatched_ignored
         detections that are ignored if they match nothing
     incomparable_annotations, incomparable_detections
-        objects that match nothing
+        objects that cannot match
     """
 
     ignored: pl.Series | None = None
@@ -46,34 +46,36 @@ class States:
 
     @classmethod
     def combine(cls, states: Iterable[States]) -> States:
-        """A flag is set where one of the states sets it.
+        """Set each flag that one of the states sets.
 
         >>> flags = [pl.Series([True, False, False]), pl.Series([False, False, True])]
         >>> States.combine([States(ignored=flags[0]), States(), States(ignored=flags[1])]).ignored.to_list()
         [True, False, True]
         """
         states = list(states)
-        said = {each.name: [flags for one in states if (flags := getattr(one, each.name)) is not None] for each in fields(cls)}
-        return cls(**{name: reduce(or_, flags) for name, flags in said.items() if flags})
+        flags_by_name = {
+            each.name: [flags for one in states if (flags := getattr(one, each.name)) is not None] for each in fields(cls)
+        }
+        return cls(**{name: reduce(or_, flags) for name, flags in flags_by_name.items() if flags})
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of a protocol, as a value. A protocol applies the rules that it lists, in their order; each hook is optional.
+    """A rule of a protocol, as a value. A protocol applies its rules in their order; each method below is optional.
 
     Attributes
     ----------
     choices
-        the values that a parameter can have, by its name, where these are words
+        the allowed values of parameters that are words, by name
     line, description
-        the line of `print(protocol)` that the rule is part of, and what it says there; empty: nothing
+        the line of `print(protocol)` that the rule is part of, and its text there; empty for no text
     columns
-        what the rule reads where the data have it, such as "annotations.alpha"
+        the columns that the rule reads if the data have them, such as "annotations.alpha"
     applies_again
-        whether the rule applies to a stored evaluation too, whose tables are already the result of the others
+        whether the rule also applies to a stored evaluation, whose tables are already the result of the other rules
     needs_all_data
-        whether the rule is about all detections of the data, so that it does not apply to ground truth alone. In shards, what
-        it decides about one of them holds for all
+        whether the rule is about all detections of the data, so that it does not apply to ground truth alone. In shards, its
+        decision about one of them holds for all
     """
 
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -85,7 +87,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            value = frozen(getattr(self, each.name))  # lists, as they are stored, become tuples
+            value = frozen(getattr(self, each.name))  # stored lists become tuples
             object.__setattr__(self, each.name, value)
             if each.name in self.choices:
                 one_of(each.name, value, self.choices[each.name])
@@ -106,25 +108,25 @@ class Rule:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that the rule reads, or those of a rule with parameters."""
+        """The columns that the rule reads, which may depend on its parameters."""
         return self.columns
 
     def refuse(self, protocol: Protocol) -> None:
         """Raise a `ParameterError` if the rule does not fit the rest of a protocol that lists it."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Which rows there are, and their columns."""
+        """Return the input with rows removed or added, or with changed columns."""
         return inputs
 
     def states(self, inputs: Inputs) -> States:
-        """What the rows are when they are matched. Columns that the data need not have may be missing."""
+        """Return the states of the rows for matching. Optional columns may be missing."""
         del inputs
         return States()
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs (detection and annotation, by row numbers, and similarity), with further columns.
+        """Return the pairs (detection and annotation, by row numbers, and similarity), with further columns.
 
-        A rule that adds pairs stands before those that add columns.
+        A rule that adds pairs comes before rules that add columns.
         """
         del inputs
         return pairs
@@ -132,7 +134,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Limit(Rule):
-    """What `max_detections` counts: the best detections of each image and category, unless a subclass says otherwise.
+    """The rule for what `max_detections` counts: the best detections of each image and category, unless a subclass differs.
 
     Attributes
     ----------
@@ -146,16 +148,16 @@ class Limit(Rule):
 
     @property
     def by_row(self) -> bool:
-        """Whether the first rows are counted, whatever their scores."""
+        """True if the first rows are counted, whatever their scores."""
         return False
 
     def counted(self, protocol: Protocol) -> str:
-        """What is counted, in words such as "per image, best scores first"."""
+        """Describe what is counted, in words such as "per image, best scores first"."""
         of = "image" if self.of_images or protocol.agnostic else "image and category"
         return f"per {of}, {'the first rows' if self.by_row else 'best scores first'}"
 
     def places(self, inputs: Inputs) -> pl.Series | None:
-        """The place of each detection, from 1, that limits are compared with; None for its rank in its image and category."""
+        """Return each detection's place, from 1, to compare with limits; None for its rank in its image and category."""
         del inputs
         return None
 
@@ -165,7 +167,7 @@ class Limit(Rule):
 
 
 def refuse_several(kind: type[Rule], protocol: Protocol) -> None:
-    """Raise an error if a protocol has several rules of one kind, as they contradict each other."""
-    several = [rule for rule in protocol.rules if isinstance(rule, kind)]
-    if len(several) > 1:
-        raise ParameterError(f"{several[0]!r} and {several[1]!r} contradict each other", "keep one", option="rules")
+    """Raise an error if a protocol has several rules of one kind, because they contradict each other."""
+    rules = [rule for rule in protocol.rules if isinstance(rule, kind)]
+    if len(rules) > 1:
+        raise ParameterError(f"{rules[0]!r} and {rules[1]!r} contradict each other", "keep one", option="rules")

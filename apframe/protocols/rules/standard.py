@@ -1,4 +1,4 @@
-"""The rules on rows that every protocol has: what shapes are, which categories are evaluated, and in what order."""
+"""The rules on rows that every protocol has: shapes, evaluated categories, and their order."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CopyShared(Rule):
-    """A copy of each detection for every further annotation that it can match, if the matcher matches it with all of them.
+    """Copy each detection for every further annotation that it can match, if the matcher matches it with all of them.
 
-    Copies have ids of their own, and `expanded_from` names the detection that each is of; those that match nothing are ignored.
+    Copies have their own ids, and name their original in `expanded_from`; unmatched copies are ignored.
     """
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections with their copies, right behind them."""
-        found, expected = inputs.detections, inputs.annotations
-        if inputs.protocol.matcher.wants != "copies" or found.is_empty() or expected.is_empty():
+        """Return detections, each followed by its copies."""
+        detections, annotations = inputs.detections, inputs.annotations
+        if inputs.protocol.matcher.wants != "copies" or detections.is_empty() or annotations.is_empty():
             return inputs
         import numpy as np
 
         from apframe.matching.reached import reaches
 
         at = ["image_id"] if inputs.protocol.agnostic else ["image_id", "category_id"]
-        cells = pl.concat([found.select(at), expected.select(at)]).unique().with_row_index("cell")
-        left, right = (frame.join(cells, on=at, how="left", maintain_order="left") for frame in (found, expected))
+        cells = pl.concat([detections.select(at), annotations.select(at)]).unique().with_row_index("cell")
+        left, right = (frame.join(cells, on=at, how="left", maintain_order="left") for frame in (detections, annotations))
         least = inputs.protocol.iou_thresholds[0]
         pairs = inputs.protocol.similarity.pair(left, right.with_columns(is_crowd=False), least)
         near = pairs.filter(
@@ -55,28 +55,28 @@ class CopyShared(Rule):
         several = near.group_by("detection").len("n").filter(pl.col("n") > 1)
         if several.is_empty():
             return inputs
-        rows = found.with_row_index("detection").join(several, on="detection", maintain_order="left")
+        rows = detections.with_row_index("detection").join(several, on="detection", maintain_order="left")
         copies = rows.with_columns(copy=pl.int_ranges(1, "n")).explode("copy")
-        ids = found["detection_id"]
+        ids = detections["detection_id"]
         if ids.dtype == pl.String:
             number = pl.concat_str("detection_id", pl.lit("/"), pl.col("copy").cast(pl.String))
         else:
             number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
         copies = copies.with_columns(expanded_from="detection_id").with_columns(number.cast(ids.dtype).alias("detection_id"))
-        first = found.with_row_index("detection").with_columns(expanded_from=pl.lit(None, ids.dtype))
+        first = detections.with_row_index("detection").with_columns(expanded_from=pl.lit(None, ids.dtype))
         every = pl.concat([first, copies.select(first.columns)]).sort("detection", maintain_order=True)
         return replace(inputs, detections=every.drop("detection"))
 
 
 @dataclass(frozen=True)
 class TurnUpright(Rule):
-    """The upright box around each box that `angle` turns, unless corners or anything at all may be compared.
+    """Replace boxes that `angle` turns by their upright bounding boxes, unless corners or any shapes may be compared.
 
-    Where boxes are compared, there is a warning and a note. Areas stay those of the shapes.
+    If boxes are compared, there is a warning and a note. Areas remain those of the shapes.
     """
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Objects with upright boxes."""
+        """Return objects with upright boxes."""
         shape = inputs.protocol.similarity.shape
         if shape in (None, CORNERS):
             return inputs
@@ -100,10 +100,10 @@ class TurnUpright(Rule):
 
 @dataclass(frozen=True)
 class CompleteSegments(Rule):
-    """The columns of detections that are made of the files of both sides, where segments are compared."""
+    """Add the columns of detections that are computed from the files of both sides, if segments are compared."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections with the columns that the similarity makes; classes that are void are not evaluated."""
+        """Return detections with the columns that the similarity adds; void classes are not evaluated."""
         similarity = inputs.protocol.similarity
         completed = similarity.complete(inputs.detections, inputs.dataset.images, inputs.annotations)
         if similarity.void_categories and inputs.category_ids.dtype.is_integer():
@@ -118,19 +118,19 @@ class CompleteSegments(Rule):
 
 @dataclass(frozen=True)
 class ReadMasks(Rule):
-    """The masks of the annotations, where masks are compared."""
+    """Read the masks of the annotations, if masks are compared."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with masks."""
+        """Return annotations with masks."""
         return inputs.with_dataset(inputs.dataset.with_masks) if "mask" in inputs.protocol.similarity.needs else inputs
 
 
 @dataclass(frozen=True)
 class BoxAnnotations(Rule):
-    """Boxes and areas of annotations that have another shape alone."""
+    """Add boxes and areas to annotations that have only another shape."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with boxes."""
+        """Return annotations with boxes."""
         if not lacks_boxes(inputs.annotations):
             return inputs
         return inputs.with_annotations(with_boxes("annotations", inputs.dataset.annotations, inputs.dataset.images))
@@ -138,58 +138,58 @@ class BoxAnnotations(Rule):
 
 @dataclass(frozen=True)
 class EvaluatedCategories(Rule):
-    """Only objects of the categories that are evaluated, with a warning if detections have unknown ones."""
+    """Keep only objects of the evaluated categories, with a warning if detections have unknown ones."""
 
     applies_again: ClassVar[bool] = True
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Objects of these categories."""
-        found, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
+        """Return objects of these categories."""
+        detections, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
         listed_ids = inputs.dataset.core("categories")["category_id"]
-        unknown = ~is_known(found["category_id"], listed_ids)
+        unknown = ~is_known(detections["category_id"], listed_ids)
         if unknown.any():
-            has_copies = "expanded_from" in found.columns
-            own = found["expanded_from"].is_null() if has_copies else pl.repeat(True, found.height, eager=True)
-            warn_of_unknown("category_id", found.filter(own), unknown.filter(own), listed_ids)
+            has_copies = "expanded_from" in detections.columns
+            own = detections["expanded_from"].is_null() if has_copies else pl.repeat(True, detections.height, eager=True)
+            warn_of_unknown("category_id", detections.filter(own), unknown.filter(own), listed_ids)
         if unknown.any() or len(chosen) < len(listed_ids):
-            found = found.filter(is_known(found["category_id"], chosen))
+            detections = detections.filter(is_known(detections["category_id"], chosen))
         annotations = annotations.filter(is_known(annotations["category_id"], chosen))
         if annotations.is_empty():
             become = "average precision is 0" if inputs.protocol.counts_absent else "all metrics are null"
             warn(f"there are no annotations to evaluate against, so {become}", NoAnnotationsWarning)
-        return replace(inputs, annotations=annotations, detections=found)
+        return replace(inputs, annotations=annotations, detections=detections)
 
 
 @dataclass(frozen=True)
 class OrderByCategory(Rule):
-    """Objects by category where these are pooled and the image decides between equal scores."""
+    """Sort objects by category if categories are pooled and the image decides between equal scores."""
 
     applies_again: ClassVar[bool] = True
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Objects in the order in which ties are resolved."""
+        """Return objects in the order in which ties are resolved."""
         return replace(inputs, annotations=inputs.in_order(inputs.annotations), detections=inputs.in_order(inputs.detections))
 
 
 @dataclass(frozen=True)
 class BoxDetections(Rule):
-    """Boxes and areas of detections that have another shape alone."""
+    """Add boxes and areas to detections that have only another shape."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections with boxes; what the similarity has prepared of them is kept."""
-        found, images = inputs.detections, inputs.dataset.images
-        if not lacks_boxes(found):
+        """Return detections with boxes; values that the similarity has prepared for them are kept."""
+        detections, images = inputs.detections, inputs.dataset.images
+        if not lacks_boxes(detections):
             return inputs
-        prepared = prepare_shapes("detections", found, images, inputs.protocol.similarity)
-        boxed = with_boxes("detections", found, images, prepared)
+        prepared = prepare_shapes("detections", detections, images, inputs.protocol.similarity)
+        boxed = with_boxes("detections", detections, images, prepared)
         return replace(inputs, detections=boxed, prepared={} if prepared is None else {"detection_shapes": prepared})
 
 
 STANDARD_SHAPES: tuple[Rule, ...] = (TurnUpright(), CompleteSegments(), ReadMasks(), BoxAnnotations())
-"""What makes shapes comparable."""
+"""The rules that make shapes comparable."""
 STANDARD_LISTS: tuple[Rule, ...] = (EvaluatedCategories(), OrderByCategory(), BoxDetections(), CopyShared())
-"""What decides which lists are evaluated, and what is in them."""
+"""The rules that decide which lists are evaluated, and what they contain."""
 STANDARD_ROWS = (*STANDARD_SHAPES, *STANDARD_LISTS)
-"""What every protocol does to rows."""
+"""The rules on rows that every protocol has."""
 STANDARD_RULES = (*STANDARD_ROWS, CrowdsIgnored())
 """The rules of a protocol of your own, unless you name others."""

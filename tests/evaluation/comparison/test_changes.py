@@ -140,7 +140,7 @@ def test_what_is_refused() -> None:
         a.changes(a, 0.42)
     with pytest.raises(ParameterError, match=r'level is "object", "category" or "summary", not .objects.'):
         a.changes(a, level="objects")
-    with pytest.raises(ParameterError, match=r"min_score is a number, not nan"):
+    with pytest.raises(ParameterError, match=r"min_score must be a number, not nan"):
         a.changes(a, min_score=float("nan"))
     with pytest.raises(ParameterError, match="a list of evaluations is given where one is needed; call it for each of them"):
         a.changes([a])  # type: ignore[arg-type]

@@ -269,7 +269,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "level": ({"level": "image"}, 'level is "summary" or "category", not'),
     "none": ({"n_bins": 0}, "n_bins is a whole number from 1 to 1000, not 0"),
     "flag": ({"n_bins": True}, "n_bins is a whole number from 1 to 1000, not True"),
-    "score": ({"min_score": "x"}, "min_score is a number, not 'x'"),
+    "score": ({"min_score": "x"}, "min_score must be a number, not 'x'"),
 }
 
 

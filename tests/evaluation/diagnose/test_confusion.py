@@ -309,13 +309,13 @@ def test_a_subset_has_its_own_matrix() -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, 0.75; to add it, name it in"),
     "area": ({"area_range": "al"}, "area_range 'al' was not evaluated; did you mean all"),
-    "score": ({"min_score": "best"}, "min_score is a number, a dict of numbers by category or 'best_f1', not 'best'"),
-    "nan": ({"min_score": float("nan")}, "min_score is a number, not nan"),
-    "list": ({"min_score": [0.5]}, r"min_score is a number, not \[0.5\]"),
+    "score": ({"min_score": "best"}, "min_score must be a number, a dict of numbers by category or 'best_f1', not 'best'"),
+    "nan": ({"min_score": float("nan")}, "min_score must be a number, not nan"),
+    "list": ({"min_score": [0.5]}, r"min_score must be a number, not \[0.5\]"),
     "missing": ({"min_score": {"cat": 0.5}}, "min_score: no number for 'dog', 'car'; give one for every category, such as 0"),
     "unknown": ({"min_score": {"cap": 0.5}}, "no category 'cap'; did you mean cat"),
     "twice": ({"min_score": {"cat": 0.5, 1: 0.5}}, "min_score: category 1 is given twice"),
-    "text": ({"min_score": {"cat": "x"}}, "min_score is a number, not 'x'"),
+    "text": ({"min_score": {"cat": "x"}}, "min_score must be a number, not 'x'"),
 }
 
 

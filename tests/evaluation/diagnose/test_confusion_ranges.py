@@ -140,8 +140,8 @@ def test_every_protocol(variant: Variant) -> None:
 
 BAD: dict[str, tuple[list[Any], str]] = {
     "order": ([0.5, 0.4], "scores are not in ascending order"), "none": ([], "scores are 0 numbers; give 1 to 100"),
-    "many": ([0.5] * 101, "scores are 101 numbers"), "nan": ([nan], "scores is a number, not nan"),
-    "text": (["a"], "scores is a number, not 'a'"),
+    "many": ([0.5] * 101, "scores are 101 numbers"), "nan": ([nan], "scores must be a number, not nan"),
+    "text": (["a"], "scores must be a number, not 'a'"),
 }  # fmt: skip
 
 

@@ -149,9 +149,9 @@ def test_copies_for_categories_above_are_no_duplicates() -> None:
     [
         ({"min_score": "precision:2"}, 'min_score: \'precision:2\' is not "precision:" and a number'),
         ({"min_score": "precision:x"}, "is not \"precision:\" and a number"),
-        ({"min_score": "f2"}, 'min_score is a number, a dict of numbers by category, "best_f1" or "precision:0.9", not .f2.'),
+        ({"min_score": "f2"}, 'must be a number, a dict of numbers by category, "best_f1" or "precision:0.9", not .f2.'),
         ({"min_score": {"c1": 0.5}}, "no number for 'c2', 'c3'"),
-        ({"min_score": [0.5]}, "min_score is a number"),
+        ({"min_score": [0.5]}, "min_score must be a number"),
         ({"iou_threshold": 0.51}, "was not evaluated"),
         ({"background": 0.6}, "background must be at least 0 and below"),
     ],
@@ -164,7 +164,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 def test_pooled_categories_propose_none() -> None:
     evaluation = apf.evaluate(truth((1, A)), found((2, C, 0.9)), agnostic=True)
     assert evaluation.label_errors().select(COLUMNS).rows() == [("missing", 1, None, None, None)]
-    with pytest.raises(ParameterError, match="min_score is a number where categories are pooled"):
+    with pytest.raises(ParameterError, match="min_score must be a number if categories are pooled"):
         evaluation.label_errors(min_score="precision:.9")
 
 

@@ -348,7 +348,7 @@ def test_parts_of_the_ground_truth_are_refused(options: Any, where: str | None, 
     part = whole if where is None else whole.where(where)
     part.write_parquet(tmp_path / "stored")
     for each in (part, apf.read_evaluation(tmp_path / "stored")):
-        with pytest.raises(ParameterError, match=f"annotations may not be those of the ground truth: {why}"):
+        with pytest.raises(ParameterError, match=f"annotations may differ from the ground truth: {why}"):
             each.label_errors().write(tmp_path / "tasks.xml")
 
 

@@ -156,7 +156,7 @@ def test_shards_are_read_again(models: list[apf.Evaluation], tmp_path: Path) -> 
         (lambda ev: ev.show("a b.png"), "no image 'a b.png'; that is the file of image 'left'"),
         (lambda ev: ev.show(7), "no image 7; there are 2 images, such as 'empty'"),
         (lambda ev: ev.show("left", iou_threshold=0.33), "iou_threshold 0.33 was not evaluated"),
-        (lambda ev: ev.show("left", min_score="high"), "min_score is a number, not 'high'"),
+        (lambda ev: ev.show("left", min_score="high"), "min_score must be a number, not 'high'"),
         (lambda ev: ev.show("left", names=["a", "b"]), "names has 2 names for 1 evaluation"),
         (lambda ev: ev.show_errors("class"), "no kind of error 'class'; did you mean"),
         (lambda ev: ev.show_errors("lost"), 'give the other evaluation: show_errors("lost", 6, other)'),

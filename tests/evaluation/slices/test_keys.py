@@ -207,7 +207,7 @@ def test_mask_is_not_taken_for_image_ids(mask: Any) -> None:
 
 @pytest.mark.parametrize("score", ["0.5", float("nan"), True])
 def test_min_score_is_a_number(score: Any) -> None:
-    refused(lambda: evaluated().per_image(min_score=score), "min_score is a number")
+    refused(lambda: evaluated().per_image(min_score=score), "min_score must be a number")
 
 
 def test_conditions_that_no_category_meets() -> None:

@@ -178,8 +178,8 @@ def test_text_ids() -> None:
 
 BAD: dict[str, tuple[Any, type[ApframeError], str]] = {
     "a criterion": ("f1", ParameterError, r"'f1' is a criterion, not a table of thresholds; choose them on other data"),
-    "NaN": (float("nan"), ParameterError, "is a number, not nan"),
-    "a flag": (True, ParameterError, "is a number, not True"),
+    "NaN": (float("nan"), ParameterError, "must be a number, not nan"),
+    "a flag": (True, ParameterError, "must be a number, not True"),
     "no scores": ({"category_id": [1, 2], "score": [0.5, 0.5]}, ColumnError, "thresholds: no column score_threshold"),
     "texts": ({"category_id": [1, 2], "score_threshold": ["x", "y"]}, ColumnError, "numbers are needed, not String"),
     "NaN in a table": (CUT | {"score_threshold": [0.5, float("nan")]}, InputError, "NaN is no score; use null"),
@@ -188,7 +188,7 @@ BAD: dict[str, tuple[Any, type[ApframeError], str]] = {
     "a category is missing": (pl.DataFrame(CUT).head(1), InputError, "no row for category 'dog'; choose"),
     "an unknown one": ({"category_id": [1, 2, 7], "score_threshold": [0.5] * 3}, InputError, "category 7 is not evaluated"),
     "both": (CUT | {"category_id": [1, 7]}, InputError, "no row for category 'dog'; category 7 is not evaluated"),
-    "one for all, and others": ({"category_id": [None, 1], "score_threshold": [0.5, 0.5]}, InputError, "give it alone"),
+    "one for all, and others": ({"category_id": [None, 1], "score_threshold": [0.5, 0.5]}, InputError, "give only this row"),
     "other names": (CUT | {"name": ["cat", "cow"]}, InputError, "category 2 is 'cow' there, and 'dog' in the evaluation"),
     "ids of another type": ({"category_id": ["1", "2"], "score_threshold": [0.5, 0.5]}, IdTypeError, "holds strings"),
     "two IoU thresholds": (CUT | {"iou_threshold": [0.5, 0.75]}, InputError, "has 2 values of iou_threshold; filter"),

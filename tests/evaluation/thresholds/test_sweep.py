@@ -154,7 +154,7 @@ def test_sql_computes_only_what_the_filter_lets_through() -> None:
 
 @pytest.mark.parametrize("beta", [0, -1, float("inf"), float("nan"), "2", True, None])
 def test_beta_is_a_number_above_zero(beta: Any) -> None:
-    with pytest.raises(ParameterError, match="beta is a number above 0"):
+    with pytest.raises(ParameterError, match="beta must be a number above 0"):
         evaluate(EXPECTED, FOUND).thresholds(beta=beta)
 
 

@@ -696,7 +696,7 @@ def test_lvis_with_other_frequencies(kind: str, tmp_path: Path) -> None:
 @in_memory_and_as_files
 def test_one_parent_is_no_list(kind: str, tmp_path: Path) -> None:
     truth = TRUTH | {"categories": [{"id": 1}, {"id": 2, "parent_id": 1}]}
-    message = r"^categories: no column parent_ids; make it of parent_id: a list, \[7\] for 7 and \[\] for none$"
+    message = r"^categories: no column parent_ids; make it from parent_id: a list, \[7\] for 7 and \[\] for none$"
     with pytest.raises(ColumnError, match=message):
         summary(truth, RESULTS, kind, tmp_path, protocol="open_images")
     assert summary(truth, RESULTS, kind, tmp_path, protocol="voc2012")["AP"] == pytest.approx(1.0)

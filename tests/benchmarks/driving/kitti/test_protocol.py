@@ -349,7 +349,7 @@ def test_what_does_not_fit_levels_and_cut_offs_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
         replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
     ranked = pl.DataFrame({"relevant": [1], "score": [1.0]})
-    with pytest.raises(ParameterError, match=r"^definition: r40 is made of counts at score cut-offs"):
+    with pytest.raises(ParameterError, match=r"^definition: r40 is computed from counts at score cut-offs"):
         ranked.select(average_precision("relevant", "score", n_positives=1, definition="r40"))
     ev = evaluated(cars(), found())
     with pytest.raises(ParameterError, match=r"^protocol: KITTI matches again at every score cut-off"):
@@ -373,7 +373,7 @@ def test_missing_columns_and_classes_are_named() -> None:
 def test_cuboids_need_the_box_in_the_image(table: str, iou_type: str) -> None:
     sides = dict(zip(("annotations", "detections"), street(shifted=False), strict=True))
     sides[table] = without(sides[table], "x", "y", "width", "height")
-    problem = rf"^{table}: no column x, y, width, height; KITTI needs the box in the image, in pixels, beside the cuboid"
+    problem = rf"^{table}: no column x, y, width, height; KITTI requires a box in pixels in addition to the cuboid"
     with pytest.raises(ColumnError, match=problem):
         evaluated(*sides.values(), iou_type=iou_type)
 

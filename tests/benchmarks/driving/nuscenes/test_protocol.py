@@ -194,7 +194,7 @@ def test_what_comes_after_the_matches() -> None:
     assert evaluation.error_impact(-2).filter(pl.col("category_id").is_null(), error="fn")["delta_ap"].item() > 0
     with pytest.raises(ParameterError, match=r"^label errors need similarities from 0 to 1, and NUSCENES compares distances$"):
         evaluation.label_errors(-2)
-    with pytest.raises(ParameterError, match=r"^arrays: nuscenes has no recall levels, which the reference's arrays are over$"):
+    with pytest.raises(ParameterError, match=r"^arrays: nuscenes has no recall levels, which the reference's arrays require$"):
         evaluation.arrays()
 
 
@@ -227,7 +227,7 @@ def test_columns_that_are_missing_are_noted() -> None:
         del row["velocity_x"], row["velocity_y"], row["attribute"]
     evaluation = evaluate([truth], [found], apf.NUSCENES)
     assert evaluation.notes == (
-        "NUSCENES leaves objects out by columns that are not there: annotations.ego_distance, annotations.n_points, "
+        "NUSCENES filters objects by columns that are missing: annotations.ego_distance, annotations.n_points, "
         "annotations.in_rack, detections.ego_distance, detections.in_rack",
         "AVE is as without true positives: there is no annotations.velocity_x, detections.velocity_x, annotations.velocity_y, "
         "detections.velocity_y",

@@ -126,7 +126,7 @@ def test_the_jaccard_index_has_no_interval_shard_or_slice(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_scores_beyond_all_thresholds_are_warned_of() -> None:
     evaluation = evaluate(THREE, [row | {"score": 100 * row["score"]} for row in HITS])
-    with pytest.warns(UnitWarning, match=r"^scores go up to 90, but those that the Jaccard index tries only to 0\.9: scale"):
+    with pytest.warns(UnitWarning, match=r"^scores go up to 90, but the Jaccard index is only computed up to 0\.9: scale"):
         assert evaluation["JI"] == exactly(3 / (3 + 1e-6))
     assert evaluation.jaccard_index(min_scores=[0, 50])["score_threshold"].item() == 0
 
