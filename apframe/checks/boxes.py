@@ -13,7 +13,7 @@ from apframe.similarity.box_iou import box_iou
 from apframe.similarity.extents import with_image_sizes
 from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 _SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1
 _NEAR = 0.9  # IoU from which two boxes are taken for one
@@ -67,10 +67,10 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         problem = (
             f"boxes of the {table} seem to be left, top, right, bottom: as x, y, width, height, {share_out:.0%} leave the image"
         )
-        remedy = f"Give {spelled('box_format', 'xyxy')}, or convert them: width = right - left, height = bottom - top."
+        remedy = f"Give {option_name('box_format', 'xyxy')}, or convert them: width = right - left, height = bottom - top."
         yield of_table("warning", "corners", table, boxes.height, problem, remedy)
     elif boxes.height and flags["fraction"].all() and not flags["empty"].all():
-        remedy = f"Give {spelled('relative', 'True')}, or multiply them by the sizes of their images."
+        remedy = f"Give {option_name('relative', 'True')}, or multiply them by the sizes of their images."
         problem = f"all boxes of the {table} are between 0 and 1, so they seem to be fractions of the image"
         yield of_table("warning", "fractions", table, boxes.height, problem, remedy)
     else:

@@ -15,7 +15,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 # believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now
 _SHARE, _TIMES, _LEAST = 0.2, 4, 10
@@ -127,8 +127,8 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
     words = {None: "x, y, width, height", "corners": "two corners", "centres": "a centre and a size"}[name]
     words += ", with x and y swapped" if swapped else ""
     words += ", as fractions of the image" if relative else ""
-    options = [spelled("box_format", _FORMATS[name])] if name else []
-    options += [spelled("relative", "True")] if relative else []
+    options = [option_name("box_format", _FORMATS[name])] if name else []
+    options += [option_name("relative", "True")] if relative else []
     given = f"give {' and '.join(options)}" if options else ""
     if table == "annotations":
         given = f"read the ground truth with {' and '.join(options)} (read_dataset, apframe convert)"

@@ -11,7 +11,7 @@ from apframe.evaluation.diagnose.shifted_ids import find_shifts
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import KEYS, NAMES
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 
 def check_truth(dataset: Dataset) -> Iterable[Finding]:
@@ -61,7 +61,7 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     >>> [(finding.severity, finding.check, finding.rows) for finding in check_references(found, dataset)]
     [('error', 'unknown_image', ('2',)), ('warning', 'unknown_category', ('1',))]
     """
-    supply = f"Supply the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})."
+    supply = f"Supply the ground truth of these results, or drop them ({option_name('unknown_images', 'drop')})."
     for severity, table, check, remedy in (
         ("error", "images", "unknown_image", supply),
         ("warning", "categories", "unknown_category", "Evaluation drops them. Correct the ids if others are meant."),

@@ -12,7 +12,7 @@ from apframe.checks.findings import Finding, Findings, as_sentence, as_table, of
 from apframe.exceptions import ApframeError, FormatError, RisingScoresWarning
 from apframe.retrieval.trec import read_qrels, read_run
 from apframe.rows import first_few
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 _TOP = 10  # documents that are looked at most
 
@@ -91,12 +91,12 @@ def _check_judgements(judgements: pl.DataFrame) -> Iterable[Finding]:
     if len(without) == queries.height:
         highest = judgements.select(grade.max()).item()
         problem = f"no judged query has a relevant document (the highest relevance is {highest:g})"
-        remedy = f"A document is relevant from relevance 1 on; {spelled('relevance_level')} changes that."
+        remedy = f"A document is relevant from relevance 1 on; {option_name('relevance_level')} changes that."
         yield from of_ids("warning", "no_relevant_documents", "judgements", without, problem, remedy)
     else:
         have, they_count = ("has", "It counts") if len(without) == 1 else ("have", "They count")
         problem = f"{len(without):,} of {counted(queries.height, 'judged query')} {have} no relevant document"
-        remedy = f"{they_count} as 0 in means, without {spelled('no_relevant', 'skip')}."
+        remedy = f"{they_count} as 0 in means, without {option_name('no_relevant', 'skip')}."
         yield from of_ids("note", "query_without_relevant", "judgements", without, problem, remedy)
     n_pool = judgements.filter(grade < 0).height
     if n_pool:
@@ -131,7 +131,7 @@ def _check_both(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding
         yield from of_ids("error", "no_common_query", "runs", missing, problem, "Use the same query ids.")
         return
     problem = f"the run has nothing for {len(missing):,} of {counted(len(judged), 'judged query')}"
-    remedy = f"Means leave them out, without {spelled('missing', 'zero')}."
+    remedy = f"Means leave them out, without {option_name('missing', 'zero')}."
     yield from of_ids("warning", "missing_query", "runs", missing, problem, remedy)
     have = "has" if len(other) == 1 else "have"
     problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {have} no judgements"

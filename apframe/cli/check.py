@@ -12,7 +12,7 @@ from apframe.cli.file_options import FilesToRead, reading_options
 from apframe.cli.messages import as_flag
 from apframe.cli.output import print_lines, progress, stdout
 from apframe.show.text_tables import written_out
-from apframe.wording import spelling
+from apframe.wording import option_style
 
 
 @click.command("check", cls=Command)
@@ -28,7 +28,7 @@ def check_files(truth: Path, results: Path | None, *, files: FilesToRead, as_jso
     from apframe.checks.check import worst  # for this alone
     from apframe.checks.findings import Findings
 
-    with spelling(_as_flag), progress() as say:
+    with option_style(_as_flag), progress() as say:
         say("checking")
         findings = apf.check(truth, results, **files.reading())
     if as_json:

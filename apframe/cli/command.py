@@ -18,7 +18,7 @@ from apframe import ctrl_c
 from apframe.cli.messages import DOUBTFUL, as_flag, say
 from apframe.exceptions import ApframeError, ApframeWarning, DoubtfulNumberWarning, OutputError, ParameterError, QueryError
 from apframe.show.terminal import ReaderGoneError, Terminal
-from apframe.wording import nearest, spelling
+from apframe.wording import nearest, option_style
 
 
 class Overview(click.Group):
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     warnings.showwarning = show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
-    with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
+    with redirect_stdout(out), redirect_stderr(err), option_style(as_flag):
         code = _run(arguments, seen)
     if code == ctrl_c.STATUS:
         from apframe.interruption import unfinished

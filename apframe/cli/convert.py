@@ -33,7 +33,7 @@ from apframe.formats.reading import Reading
 from apframe.formats.unrecognised import SWAPPED
 from apframe.show.terminal import one_line
 from apframe.show.text_tables import written_out
-from apframe.wording import counted, spelling
+from apframe.wording import counted, option_style
 
 _DATASETS, _RESULTS = (names_of_written(role, "file") for role in ("dataset", "results"))
 _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name in _RESULTS if name not in _DATASETS)}"
@@ -106,7 +106,7 @@ def convert_files(
         say("reading")
         if results_of is None:
             named = None if shares else split
-            with spelling(_of_source), _hinting_at_results():
+            with option_style(_of_source), _hinting_at_results():
                 how |= {"split": named, "image_sizes": image_sizes}
                 datasets = [apf.read_dataset(source, source_format, **how) for source in sources]
             dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
@@ -131,7 +131,7 @@ def convert_files(
             (source,), targets = sources, {"": target}
             options = {"split": split, "images": images_list, "image_sizes": image_sizes, "names": names}
             dataset = Reading(format=gt_format, **options).dataset(results_of)
-            with spelling(_of_source):
+            with option_style(_of_source):
                 found = apf.read_results(source, source_format, dataset=dataset, join_by_name=words(join_by_name), **how)
             say(f"writing {target}")
             with naming_format(source, source_format):

@@ -37,7 +37,7 @@ _FLAGS = {
 
 
 def as_flag(option: str, value: str | None = None) -> str:
-    """An option of the library as one of the command, for messages; see `apframe.wording.spelling`.
+    """An option of the library as one of the command, for messages; see `apframe.wording.option_style`.
 
     >>> as_flag("iou_type"), as_flag("join_by_name", "images"), as_flag("format", "")
     ('--iou-type', '--join-by-name images', '--gt-format')

@@ -86,9 +86,9 @@ def progress() -> Iterator[Any]:
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.text import Text
 
-    from apframe.progress import giving_way
+    from apframe.progress import stopped_below_bars
 
     stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
     spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"
-    with Console(file=stderr).status("starting", spinner=spinner) as status, giving_way(status):
+    with Console(file=stderr).status("starting", spinner=spinner) as status, stopped_below_bars(status):
         yield lambda text: status.update(Text(one_line(text)))

@@ -18,7 +18,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.validation import without_refused
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
@@ -260,7 +260,7 @@ def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, u
     if how == OPEN or (how == USUAL and usual):
         return given
     if given and refuses:
-        options = " and ".join(map(spelled, given))
+        options = " and ".join(map(option_name, given))
         raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
     return {}
 
@@ -270,13 +270,13 @@ def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in given:
         if name not in format_.options:
-            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
+            raise ParameterError(f"{format_.title} does not take {option_name(name)}")
     return given
 
 
 def refuse_options(**options: Any) -> None:
     """An error where options of files were given with what is in memory, which has no use for them."""
-    given = [spelled(name, "") for name, value in options.items() if value is not None]
+    given = [option_name(name, "") for name, value in options.items() if value is not None]
     if given:
         raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")
 

@@ -40,7 +40,7 @@ from apframe.tables.lazy_table import LazyTable
 from apframe.tables.result_tables import RUN_RESULTS
 from apframe.tables.schemas import TABLES
 from apframe.threads import pool
-from apframe.wording import counted, did_you_mean, listed, spelled
+from apframe.wording import counted, did_you_mean, listed, option_name
 
 
 @names_keywords
@@ -176,7 +176,7 @@ def _warn_of_fractions(judgements: pl.DataFrame, measures: Sequence[Measure]) ->
         warn(
             f"the relevance of {len(fractions):,} of {counted(judgements.height, 'judgement')} is between 0 and 1 ({grades}); "
             f"{', '.join(names)} {'count' if names[1:] else 'counts'} documents as relevant from 1 on, so not these; lower "
-            f"{spelled('relevance_level')} if they are relevant",
+            f"{option_name('relevance_level')} if they are relevant",
             FractionalGradesWarning,
         )
 
@@ -254,7 +254,7 @@ class RunEvaluation(QueryableResult):
         """Join attributes of the queries to a table; none may have the name of a column that the answer has anyway."""
         if self.queries is None:
             raise ParameterError(
-                f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option=option
+                f"give evaluate_run a table with the attributes of the queries, {option_name('queries', '')}", option=option
             )
         attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in keys:

@@ -12,7 +12,7 @@ from apframe.exceptions import InputError, NothingMatchesWarning, warn
 from apframe.lists.measures import Measure, condensed, lowest_level, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.tables.ids import different_id_types
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _RARE = 100  # one in so many
 
@@ -80,7 +80,7 @@ def evaluate_one(
     if gone and policies.missing == "error":
         raise InputError(
             f"{shown} lacks {len(gone)} of {queries.height} judged queries: {listed(gone)}",
-            f'add them, or choose {spelled("missing", "skip")} or "zero"',
+            f'add them, or choose {option_name("missing", "skip")} or "zero"',
         )
     if warns:
         _warn_of_few(shown, in_run, queries, matches, ordered)

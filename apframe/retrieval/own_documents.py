@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.exceptions import OwnDocumentWarning, warn
 from apframe.retrieval.one_run import rankable
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 _PAIR = ["query_id", "document_id"]
 _TOP = 10  # ranks in which a query would find itself
@@ -45,7 +45,7 @@ def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None
         warn(
             f"{shown}: {len(first):,} of {counted(n_queries, 'query')} retrieved a document with {their} own id among the "
             f"first {_TOP}, such as {first[0]!r}; if that is the query itself, remove it with "
-            f"{spelled('own_document', 'remove')}; otherwise choose {spelled('own_document', 'keep')}",
+            f"{option_name('own_document', 'remove')}; otherwise choose {option_name('own_document', 'keep')}",
             OwnDocumentWarning,
         )
 

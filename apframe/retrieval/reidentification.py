@@ -13,7 +13,7 @@ from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
 from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import different_id_types, is_known
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 _PAIR = ["query_id", "document_id"]
 
@@ -166,7 +166,7 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
         frame = frame.drop("document_id", strict=False).rename({"gallery_id": "document_id"})
     missing = [_shown(column) for column in ids if column not in frame.columns]
     if missing:
-        without = f"; if there are no cameras, choose {spelled('same_camera', 'keep')}" if "camera_id" in missing else ""
+        without = f"; if there are no cameras, choose {option_name('same_camera', 'keep')}" if "camera_id" in missing else ""
         remedy = f"there are {', '.join(frame.columns) or 'none'}{without}"
         raise ColumnError(f"no column {', '.join(missing)}", remedy, table=name)
     if frame.is_empty():

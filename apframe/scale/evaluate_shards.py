@@ -23,7 +23,7 @@ from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import TABLES
-from apframe.wording import counted, listed, same_name, spelled
+from apframe.wording import counted, listed, option_name, same_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -125,7 +125,9 @@ def evaluate_shards(
     refuse_unknown(options, [*_OWN, *Options.__annotations__])
     one_of("engine", engine, ENGINES)
     if executor is not None and engine != "local":
-        raise ParameterError(f"cannot be given together with {spelled('engine', engine)}", "leave one out", option="executor")
+        raise ParameterError(
+            f"cannot be given together with {option_name('engine', engine)}", "leave one out", option="executor"
+        )
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:
         refuse_options_of_files(choice.reading)
@@ -135,7 +137,7 @@ def evaluate_shards(
     if is_here and work is not None and choice.protocol.similarity.name == UserSimilarity.name:
         raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
     if isinstance(detections, (str, Path)) and same_name(detections, PUBLISHED) and not exists(str(detections)):
-        remedy = f"write {spelled('protocol', str(detections))}"
+        remedy = f"write {option_name('protocol', str(detections))}"
         raise ParameterError(f"{detections} is a protocol, and not a file of detections", remedy)
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards

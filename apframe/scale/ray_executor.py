@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from apframe.exceptions import ApframeError, ShardError, import_optional
 from apframe.threads import threads
-from apframe.wording import first_line, spelled
+from apframe.wording import first_line, option_name
 
 Made = TypeVar("Made")
 _ATTEMPTS = 3  # how often a task is begun whose worker dies
@@ -75,7 +75,7 @@ class RayExecutor(Executor):
 
 def running_ray() -> Any:
     """Ray, started if it does not run."""
-    ray = import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", "ray", "ray")
+    ray = import_optional("ray", f"{option_name('engine', 'ray')} needs Ray", "ray", "ray")
     if not ray.is_initialized():
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):  # the latter causes a warning
             os.environ.setdefault(name, "0")

@@ -20,7 +20,7 @@ from apframe.scale.temporary import Temporary
 from apframe.scale.verdict_files import read_verdicts, write_verdicts
 from apframe.similarity.user import UserSimilarity
 from apframe.threads import pool, threads
-from apframe.wording import counted, first_line, listed, reason, shown, spelled
+from apframe.wording import counted, first_line, listed, option_name, reason, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,7 +185,7 @@ class Engine:
 
     def _lost(self, shards: Sequence[Shard]) -> ShardError:
         """The error that workers died before they had matched some shards."""
-        names, folder = listed([shard.name for shard in shards]), spelled("work", "")
+        names, folder = listed([shard.name for shard in shards]), option_name("work", "")
         problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
         other = "" if callable(self.workers) else " with another executor, or a function that makes one,"
         again = f"name a folder with {folder}" if self.work is None else f"repeat the call{other}"
@@ -210,7 +210,9 @@ class _Kept:
             return result
         self.folder = self.folder or Temporary()
         path = self.folder.path / f"{number}.arrow"
-        with self.folder.writing("verdicts", f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"):
+        with self.folder.writing(
+            "verdicts", f"name a folder with more space with {option_name('work', '')}, or set TMPDIR to one"
+        ):
             write_verdicts(result, path)
         return path
 
@@ -262,5 +264,5 @@ def _make(work: Path) -> None:
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        remedy = f"name another folder with {spelled('work', '')}"
+        remedy = f"name another folder with {option_name('work', '')}"
         raise OutputError(f"cannot be written ({reason(error)})", remedy, path=work) from error

@@ -28,7 +28,7 @@ from apframe.scale.verdict_files import head_of, join_arrow
 from apframe.tables.ids import is_known
 from apframe.tables.lazy_table import LazyTable
 from apframe.threads import alone, map_lazily, pool, threads
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Lists
@@ -176,7 +176,7 @@ class Shards:
         n_bytes = _EACH * self._totals["detections"]
         if n_bytes > self.engine.memory:
             what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
-            warn(f"{what}; {spelled('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
+            warn(f"{what}; {option_name('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
         verdicts = with_places(self._read(wanted))
         for name in OBJECTS:
             rows = getattr(verdicts, name)["row"]

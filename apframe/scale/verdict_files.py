@@ -19,7 +19,7 @@ from apframe.exceptions import FormatError, OutputError
 from apframe.matching.concatenation import merge
 from apframe.matching.verdicts import Verdicts, list_bounds
 from apframe.scale.sharded_merge import Head
-from apframe.wording import reason, spelled
+from apframe.wording import option_name, reason
 
 _HEAD, _IMAGES = b"apframe", b"images"
 _SUM = 4  # bytes of the checksum at the end of a file
@@ -105,7 +105,7 @@ def write_verdicts(table: pa.RecordBatch, path: Path) -> None:
             left.unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
-        remedy = f"name another folder with {spelled('work', '')}"
+        remedy = f"name another folder with {option_name('work', '')}"
         raise OutputError(f"cannot be written ({reason(error)})", remedy, path=path.parent) from error
 
 
@@ -120,7 +120,9 @@ def read_verdicts(path: Path) -> pa.RecordBatch:
     try:
         return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer()[:-_SUM]).get_batch(0)
     except FileNotFoundError:
-        remedy = f"{spelled('work', '')} is a folder that all workers share with this process, and stays as long as it is used"
+        remedy = (
+            f"{option_name('work', '')} is a folder that all workers share with this process, and stays as long as it is used"
+        )
         raise FormatError("the verdicts of a shard are not there", remedy, path=path) from None
     except (OSError, ValueError, pa.ArrowException) as error:  # the latter two of damaged files
         raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, ShardError, warn
-from apframe.interruption import beside, unfinished
+from apframe.interruption import run_interruptible, unfinished
 from apframe.store.aggregate import average_precision_macro
 from apframe.tables.column_sources import from_arrow_stream
-from apframe.wording import first_line, spelling_as_here
+from apframe.wording import first_line, with_option_style
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,7 +34,7 @@ def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[st
     >>> deferred(lambda: pl.DataFrame({"a": [1, 2]}), {"a": pl.Int64}).filter(pl.col("a") > 1).collect().rows()
     [(2,)]
     """
-    return pl.defer(spelling_as_here(make), schema=dict(schema))  # type: ignore[arg-type]
+    return pl.defer(with_option_style(make), schema=dict(schema))  # type: ignore[arg-type]
 
 
 def mentions(query: str, table: str) -> bool:
@@ -165,12 +165,12 @@ def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[s
     QueryError
         with DuckDB's own message in one line, and the names of the tables
     KeyboardInterrupt
-        Ctrl-C, while tables are computed too; see `apframe.interruption.beside`
+        Ctrl-C, while tables are computed too; see `apframe.interruption.run_interruptible`
 
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    connection, renamed = beside(lambda: _open(tables() if callable(tables) else tables), lambda: None)
+    connection, renamed = run_interruptible(lambda: _open(tables() if callable(tables) else tables), lambda: None)
     warn_of_renamed({table: names for table, names in renamed.items() if mentions(sql, table)})
     with closing(connection):
         return answer(connection, sql, parameters)
@@ -205,7 +205,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         with suppress(duckdb.ConnectionException):  # it is closed by now
             connection.interrupt()
 
-    return beside(lambda: _answer(connection, sql, parameters, is_stopped), stop)
+    return run_interruptible(lambda: _answer(connection, sql, parameters, is_stopped), stop)
 
 
 def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:

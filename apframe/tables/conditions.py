@@ -13,7 +13,7 @@ from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.tables.lazy_table import LazyTable
 from apframe.tables.schemas import OUTSIDE, TABLES
-from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
+from apframe.wording import did_you_mean, first_line, listed, nearest, option_name
 
 Table = pl.DataFrame | LazyTable  # the latter where it is read when columns of it are looked at
 Tables = Mapping[str, Table]
@@ -136,7 +136,7 @@ def _meant(word: str, known: list[str] | None, columns: Mapping[str, list[str]])
         return "did you mean name?"
     if near := (not known and nearest(word, of_images)) or nearest(word, names):
         return near
-    further = "" if known else f"; columns of a table of your own come with {spelled('image_attributes')}"
+    further = "" if known else f"; columns of a table of your own come with {option_name('image_attributes')}"
     return f"{did_you_mean(word, names)}{further}"
 
 
