@@ -29,7 +29,8 @@ class Overview(click.Group):
         "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "report": "report.report_models",
         "errors": "errors.show_errors", "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings",
         "check": "check.check_files", "stats": "stats.count_files", "convert": "convert.convert_files",
-        "shard": "shard.shard_files", "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations",
+        "shard": "shard.shard_files", "sql": "stored_commands.query_evaluation",
+        "upgrade": "stored_commands.upgrade_evaluations",
         "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
     }  # fmt: skip
 

@@ -31,7 +31,8 @@ def regroup(rows: MatchInput, found: pl.DataFrame, expected: pl.DataFrame, n_gro
     >>> one = {"list": [0], "image": [1], "row": [0], "counts": [1]}
     >>> pairs = {"detection": [1], "annotation": [0], "similarity": [0.7]}
     >>> parts = regroup(
-    ...     Rows(pl.DataFrame(number), pl.DataFrame(one), pl.DataFrame(pairs), pl.DataFrame({"group": [0], "category": [0]})),
+    ...     MatchInput(
+    ...         pl.DataFrame(number), pl.DataFrame(one), pl.DataFrame(pairs), pl.DataFrame({"group": [0], "category": [0]})),
     ...     pl.DataFrame({"at": [0, 1, 2], "group": [7, 0, 7], "inside": True}),
     ...     pl.DataFrame({"at": [0, 0], "group": [0, 7], "inside": True}), 8)
     >>> parts.detections.select("list", "row").rows(), parts.links.rows(), parts.lists.rows()

@@ -31,11 +31,11 @@ STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
     "pair": ((("protocols.preparation", "prepare_matching"),), columns("detections", "annotations", "links")),
-    "match": ((("matching.judge", "judge"),), columns("detections", "annotations", "hits")),
-    "table": ((("scale.one_shard", "to_arrow"),), lambda made: made),
-    "write": ((("scale.one_shard", "write_verdicts"),), lambda _: ()),
-    "number": ((("scale.source", "put_together"),), columns("codes", "counts")),
-    "merge": ((("scale.source", "join_arrow"),), columns("detections", "annotations", "hits")),
+    "match": ((("matching.judging", "judge"),), columns("detections", "annotations", "hits")),
+    "table": ((("scale.job", "to_arrow"),), lambda made: made),
+    "write": ((("scale.job", "write_verdicts"),), lambda _: ()),
+    "number": ((("scale.shard_source", "put_together"),), columns("codes", "counts")),
+    "merge": ((("scale.shard_source", "join_arrow"),), columns("detections", "annotations", "hits")),
     "rank": ((("evaluation.pipeline", "compute_columns"),), lambda _: ()),
 }
 

@@ -86,10 +86,10 @@ import sys
 
 import polars as pl
 from apframe.columns import Column
-from apframe.tables.shapes import catalogue
+from apframe.tables.shapes import declarations
 from apframe.tables.shapes.shape import Shape
 
-catalogue.OTHERS += (Shape(
+declarations.OTHERS += (Shape(
     iou_type="point",
     words="column, row (pixels)",
     columns=(Column("column", pl.Float64, "of a point", standard=False), Column("row", pl.Float64, "of it", standard=False)),
@@ -97,7 +97,7 @@ catalogue.OTHERS += (Shape(
     json_field="column",
     extents=lambda _, frame: frame.select(x="column", y="row", width=pl.lit(0.0), height=pl.lit(0.0), area=pl.lit(0.0)),
 ),)
-catalogue.SHAPES = (catalogue.BOXES, *catalogue.OTHERS)
+declarations.SHAPES = (declarations.BOXES, *declarations.OTHERS)
 
 import apframe as apf
 
