@@ -126,7 +126,7 @@ def evaluate_shards(
     one_of("engine", engine, ENGINES)
     if executor is not None and engine != "local":
         raise ParameterError(
-            f"cannot be given together with {option_name('engine', engine)}", "leave one out", option="executor"
+            f"cannot be combined with {option_name('engine', engine)}", "leave one out", option="executor"
         )
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:

@@ -194,7 +194,7 @@ def test_workers_elsewhere_need_a_folder(tmp_path: Path) -> None:
     executor.is_on_this_machine = False
     with pytest.raises(ParameterError, match=r"^work is needed: workers of Dying may be on other machines; name a folder that"):
         apf.evaluate_shards(few(tmp_path), executor=executor)
-    with pytest.raises(ParameterError, match=r'^executor: cannot be given together with engine="ray"; leave one out$'):
+    with pytest.raises(ParameterError, match=r'^executor: cannot be combined with engine="ray"; leave one out$'):
         apf.evaluate_shards(tmp_path / "shards", executor=executor, engine="ray")
 
 
