@@ -297,7 +297,7 @@ def test_a_gate_that_is_to_be_sure() -> None:
     (["--sure"], "--sure needs --max-drop; say which drop the interval must exclude, as in --max-drop AP=0.005"),
     (["--sure", "--fail-if-worse", "AP"], "--sure needs --max-drop"),
     (["--level", "images"], '--level is "summary", "category" or "image", not \'images\''),
-    (["--level", "image", "--by", "weather"], "--by does not apply to --level image; leave it out, or choose a part with --where"),
+    (["--level", "image", "--by", "weather"], "--by does not apply to --level image; leave it out, or choose a part with"),
     (["--level", "image", "--unit", "city"], "--unit does not apply to --level image"),
     (["c.json", "--level", "image"], "--level image compares two models, not 3; name two"),
     (["--method", "jackknife"], '--method is "influence" or "bootstrap", not \'jackknife\''),

@@ -310,7 +310,10 @@ NESTED, BYTES = (
     "CSV cannot contain lists or structs; use --json, or choose other columns",
     "cannot contain bytes; convert them to text with hex()",
 )
-FOREIGN, DATES = "which no table can hold; CAST(a AS VARCHAR) makes it text", "a has dates outside the years 1 to 9999; CAST("
+FOREIGN, DATES = (
+    "which tables do not support; CAST(a AS VARCHAR) makes it text",
+    "a has dates outside the years 1 to 9999; CAST(",
+)
 TYPES: dict[str, tuple[str, object]] = {  # what --csv prints and --json holds, or the errors of both
     "NULL": ("", None),
     "true": ("true", True),
