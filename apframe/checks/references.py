@@ -1,4 +1,4 @@
-"""Names that stand twice, what refers to nothing, and what nothing refers to."""
+"""Checks of names and references: duplicate names, unknown ids, rows that nothing refers to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apframe.wording import listed, option_name
 
 
 def check_truth(dataset: Dataset) -> Iterable[Finding]:
-    """`duplicate_name`, `annotation_id_0`, `no_annotations`, `unused_category`, `image_without_annotations`.
+    """Find `duplicate_name`, `annotation_id_0`, `no_annotations`, `unused_category` and `image_without_annotations`.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["cat", "cat"]}, {})
     >>> [finding.check for finding in check_truth(dataset)]
@@ -35,7 +35,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
         return
     ids = annotations["annotation_id"]
     if ids.dtype == pl.Int64:
-        problem = "annotation_id is 0, and pycocotools counts whatever matches it as missed"
+        problem = "annotation_id is 0, so pycocotools counts the detections that match it as unmatched"
         remedy = "Number annotations from 1 (apframe accepts 0 too)."
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
     for table, check, remedy in (
@@ -48,13 +48,13 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
 
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.evaluation.diagnose.shifted_ids`."""
+    """Find `shifted_ids`: ids that seem to follow another numbering, see `apframe.evaluation.diagnose.shifted_ids`."""
     for problem, remedy in find_shifts(detections, dataset):
         yield of_table("warning", "shifted_ids", "detections", detections.height, problem, as_sentence(remedy))
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`unknown_image` and `unknown_category` of detections.
+    """Find `unknown_image` and `unknown_category` in detections.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
     >>> found = pl.DataFrame({"detection_id": [1, 2], "image_id": [1, 5], "category_id": [9, 1]})

@@ -125,9 +125,7 @@ def evaluate_shards(
     refuse_unknown(options, [*_OWN, *Options.__annotations__])
     one_of("engine", engine, ENGINES)
     if executor is not None and engine != "local":
-        raise ParameterError(
-            f"cannot be combined with {option_name('engine', engine)}", "leave one out", option="executor"
-        )
+        raise ParameterError(f"cannot be combined with {option_name('engine', engine)}", "leave one out", option="executor")
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:
         refuse_options_of_files(choice.reading)
