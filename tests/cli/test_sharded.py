@@ -119,7 +119,7 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["--shards"], 2, "the ground truth (GT) is missing: apframe eval GT DT"),
         (["--shards", "shardz/*"], 1, "shardz/*: no file or folder matches this pattern\n"),
         (["--shards", "shardz"], 1, "shardz: there is no such file or folder\n"),
-        (["--shards", "empty"], 1, "empty: has neither shards.json nor images.parquet in it; name a folder that"),
+        (["--shards", "empty"], 1, "empty: contains neither shards.json nor images.parquet; name a folder that"),
         (["--shards", "empty/*"], 1, "empty/*: no file or folder matches this pattern\n"),
         (["--shards", TRUTH], 1, f"{TRUTH}: is not a folder with shards; write shards with `apframe shard`"),
         (["--shards", "shards/shards.json"], 1, "shards/shards.json: is not a folder with shards; "),
@@ -148,7 +148,7 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["gt/*.json", "dt/*.json"], 2, "gt/*.json is a pattern, but GT is one file or folder; evaluate pairs of files with "
          "apframe eval --shards 'gt/*.json' 'dt/*.json'\n"),
         ([TRUTH, "dt/*.json"], 2, "dt/*.json is a pattern, but DT is one file or folder; evaluate pairs of files with"),
-        (["--shards", "shards", "voc2012"], 2, "voc2012 is a protocol, and not a file of detections; write --protocol voc2012"),
+        (["--shards", "shards", "voc2012"], 2, "voc2012 is a protocol, not a file of detections; write --protocol voc2012"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         found, out, err = command(capsys, monkeypatch, "eval", *arguments)
