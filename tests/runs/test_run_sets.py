@@ -321,11 +321,11 @@ def a_folder(path: Path) -> Path:
 
 # what is scanned, the error, and what it says
 REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
-    "no match": (lambda at: at / "x*", FormatError, r"x\*: nothing matches; name folders that"),
+    "no match": (lambda at: at / "x*", FormatError, r"x\*: nothing matches; name folders written"),
     "files alone": (
         lambda at: at / "*.txt",
         FormatError,
-        r"\*\.txt: matches only files \('.*notes\.txt'\); name folders that",
+        r"\*\.txt: matches only files \('.*notes\.txt'\); name folders written",
     ),
     "no folder": (lambda at: at / "none", FormatError, r"none: there is no such folder$"),
     "a file": (lambda at: at / "notes.txt", FormatError, r"notes\.txt: is a file; name the folder"),
