@@ -1,7 +1,7 @@
-"""Memory in the `apframe` command: what is freed goes back to the system soon, as a command computes everything once.
+"""Memory in the `apframe` command: freed memory goes back to the system soon, because a command computes everything once.
 
-This module is imported before Polars, whose allocator takes its settings when it is loaded. Another process that imports
-apframe keeps its own settings: one that evaluates again and again is faster with pages that it has already.
+This module is imported before Polars, whose allocator reads its settings when it is loaded. Any other process that imports
+apframe keeps its own settings: a process that evaluates repeatedly is faster if it keeps its pages.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _ARENA_MAX = -8  # M_ARENA_MAX in glibc's malloc.h
 
 
 def return_memory() -> None:
-    """Have Polars' allocator (jemalloc, on Linux) keep what is freed for 10 ms only, and glibc's in one arena for all threads.
+    """Have Polars' allocator (jemalloc, on Linux) keep freed memory for only 10 ms, and glibc use one arena for all threads.
 
-    Settings that the environment has already are left alone.
+    Settings that are already in the environment are left alone.
 
     >>> return_memory()
     """

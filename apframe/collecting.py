@@ -1,4 +1,4 @@
-"""Warnings that are collected instead of given, in one thread: what is done part by part is warned of once."""
+"""Warnings of one thread that are collected instead of given, so that work in parts warns only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ collected: ContextVar[list[tuple[str, str]] | None] = ContextVar("collected", de
 
 @contextmanager
 def collecting() -> Iterator[list[tuple[str, str]]]:
-    """Collect apframe's warnings in this thread: names of their categories, and messages.
+    """Collect apframe's warnings in this thread, as the names of their categories and their messages.
 
     >>> from apframe.exceptions import UnitWarning, warn
     >>> with collecting() as found:

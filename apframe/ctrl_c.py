@@ -1,12 +1,12 @@
 """Ctrl-C in the `apframe` command: from the first import of this package on, the process ends with 130 and no traceback.
 
-This module is imported before all else, so that it imports nothing that takes time. Before it Python itself starts, in a few
-hundredths of a second; what Ctrl-C does then is Python's own.
+This module is imported before all others, so it imports nothing slow. While Python itself starts, for a few hundredths of a
+second, Ctrl-C does what it does in any Python program.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found] # what `signal` is made of, without its enumerations, which take time
+import _signal  # type: ignore[import-not-found] # `signal` without its enumerations, which take time
 import os
 import sys
 
@@ -14,16 +14,16 @@ TYPE_CHECKING = False  # as in typing, which takes time
 if TYPE_CHECKING:
     from types import FrameType
 
-STATUS = 130  # the exit status, of 128 and the number of the signal
+STATUS = 130  # the exit status: 128 plus the number of the signal
 is_pressed = False
-"""True once Ctrl-C was pressed. Errors after that are its consequences."""
+"""True once Ctrl-C was pressed. Later errors are consequences of it."""
 
 
 def is_command(arguments: list[str], original: list[str]) -> bool:
     """Return True if this process is the `apframe` command: a script of that name, or `python -m apframe`.
 
-    `arguments` are those of the program, which begin with its name, and `original` all that Python was started with. While
-    Python looks for a module, that name is -m, and what stands before the other arguments is the module, or ends with it.
+    `arguments` are the program's, which begin with its name; `original` are all that Python was started with. While Python
+    looks for a module, the name is -m, and the word before the other arguments is the module, or ends with it.
 
     >>> is_command(["/usr/bin/apframe"], ["python", "/usr/bin/apframe"]), is_command(["a.py"], ["python", "a.py"])
     (True, False)
@@ -39,8 +39,8 @@ def is_command(arguments: list[str], original: list[str]) -> bool:
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Handle Ctrl-C: end the process at once before and after `main`, and raise KeyboardInterrupt inside it.
 
-    While Python imports something there, wait until that is done. Raised during an import, KeyboardInterrupt may get lost and
-    leave the lock of all imports held for ever, or abort a compiled module that is being loaded.
+    During an import there, it waits until the import is done. Raised during an import, KeyboardInterrupt may get lost and leave
+    the lock of all imports held for ever, or abort a compiled module that is being loaded.
     """
     global is_pressed
     is_pressed = True
@@ -61,7 +61,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def listen() -> None:
-    """Have `interrupt` handle Ctrl-C, unless the process ignores it, as one in the background of a script does."""
+    """Have `interrupt` handle Ctrl-C, unless the process ignores it, as a background process of a script does."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, interrupt)
 

@@ -1,4 +1,4 @@
-"""All errors and warnings of apframe. The message is made of attributes: what is wrong, where, and what to do."""
+"""All errors and warnings of apframe. Their attributes say what is wrong, where, and what to do, and make the message."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
-from apframe.wording import did_you_mean, first_line, listed, nearest, same_name, shown, spelled
+from apframe.wording import did_you_mean, first_line, listed, nearest, option_name, same_name, shown
 
-# a problem that begins with one of these needs no colon
+# a problem that begins with one of these words needs no colon
 _VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
 Found = TypeVar("Found")
 
@@ -32,7 +32,7 @@ class ApframeError(Exception):
     rows
         the ids of the rows, or the line numbers in the file, if known
     option, others
-        the keyword argument with the wrong value, and what else is wrong with the same data; empty if there is none
+        the keyword argument with the wrong value, and other problems of the same data; empty if there are none
 
     >>> ColumnError("lists of four numbers expected", table="annotations", column="bbox")
     ColumnError('annotations.bbox: lists of four numbers expected')
@@ -63,7 +63,7 @@ class ApframeError(Exception):
         """The message without the remedy: what is wrong and where."""
         if self.path is not None:
             return f"{self.path}: {self.problem}"
-        where = spelled(self.option) if self.option else ".".join(filter(None, (self.table, self.column)))
+        where = option_name(self.option) if self.option else ".".join(filter(None, (self.table, self.column)))
         if not where:
             return self.problem
         return f"{where} {self.problem}" if self.problem.split(" ")[0] in _VERBS else f"{where}: {self.problem}"
@@ -96,7 +96,7 @@ class RowError(InputError):
         """The message without the remedy: what is wrong, and in which first rows."""
         return f"{self.table}: {self.problem} where {self.key} is {listed(self.rows)}"
 
-    def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
+    def __reduce__(self) -> Any:  # BaseException would call __init__ with only the message
         return type(self), (self.table, self.problem, self.key, self.rows, self.remedy), self.__dict__
 
 
@@ -105,7 +105,7 @@ class DuplicateIdError(RowError):
 
 
 class UnknownIdError(RowError):
-    """Rows refer to ids that the `owner` ("images", "categories") lacks: `unknown`; `of_all_rows` is True if every row does."""
+    """Rows refer to ids (`unknown`) that the `owner` ("images", "categories") lacks; `of_all_rows` is True if all rows do."""
 
     of_all_rows, owner = False, ""
     unknown: Any = ()
@@ -124,7 +124,7 @@ class PluginError(ApframeError):
 
 
 class ShardError(InputError):
-    """A shard cannot be evaluated: `shard` is its name, `unknown_images` ids that its rows have and its images lack."""
+    """A shard cannot be evaluated: `shard` is its name, `unknown_images` are ids that its rows have and its images lack."""
 
     shard = ""
     unknown_images: Any = ()
@@ -163,35 +163,35 @@ class MostlyUnknownCategoriesWarning(UnknownCategoryWarning, DoubtfulNumberWarni
 
 
 class ClassNumbersWarning(ApframeWarning):
-    """Results number the classes from 1, or seem to, where the ground truth numbers them from 0."""
+    """Results number the classes from 1, or seem to, but the ground truth numbers them from 0."""
 
 
 class UnnamedCategoryWarning(ApframeWarning):
-    """Label maps of the ground truth have labels that count as classes, but that the file with the names does not name."""
+    """Label maps of the ground truth have labels that count as classes but are missing in the file of names."""
 
 
 class UnknownImageWarning(ApframeWarning):
-    """Detections were dropped, because the ground truth has none of their images: all, or some, as the protocol says."""
+    """Detections were dropped because the ground truth lacks their images; the protocol says which of them are dropped."""
 
 
 class MostlyUnknownImagesWarning(UnknownImageWarning, DoubtfulNumberWarning):
-    """More than half of the detections were dropped, because the ground truth has none of their images."""
+    """More than half of the detections were dropped, because the ground truth lacks their images."""
 
 
 class NothingMatchesWarning(DoubtfulNumberWarning):
-    """Hardly any result can be compared with the ground truth: the two probably do not belong together."""
+    """Hardly any result can be compared with the ground truth; the two probably do not belong together."""
 
 
 class RisingScoresWarning(DoubtfulNumberWarning):
-    """The scores of a run rise with its ranks, so its last documents come first."""
+    """The scores of a run rise with its ranks, so that its last documents come first."""
 
 
 class OwnDocumentWarning(DoubtfulNumberWarning):
-    """Queries of a run are among their own first documents, by their ids: they probably found themselves."""
+    """Queries of a run have documents with their own ids at the top: they probably retrieved themselves."""
 
 
 class FractionalGradesWarning(ApframeWarning):
-    """Judgements have grades between 0 and 1, which are below the level at which documents count as relevant."""
+    """Judgements have grades between 0 and 1, below the level from which documents count as relevant."""
 
 
 class LowPrecisionWarning(DoubtfulNumberWarning):
@@ -211,7 +211,7 @@ class FilteredResultsWarning(DoubtfulNumberWarning):
 
 
 class CategoriesNotComparedWarning(ApframeWarning):
-    """Detections cannot be compared with annotations of other categories, so errors of the category are not found."""
+    """Detections cannot be compared with annotations of other categories, so classification errors are not detected."""
 
 
 class MissingThresholdWarning(ApframeWarning):
@@ -219,7 +219,7 @@ class MissingThresholdWarning(ApframeWarning):
 
 
 class NotComputedWarning(ApframeWarning):
-    """A headline number is null, because the table that it is the mean of cannot be computed."""
+    """A headline number is null, because the table that it averages cannot be computed."""
 
 
 class NoAnnotationsWarning(DoubtfulNumberWarning):
@@ -231,15 +231,15 @@ class MissingColumnWarning(ApframeWarning):
 
 
 class UnknownValueWarning(ApframeWarning):
-    """A column lacks values that a protocol reads: some of its numbers are null, or count objects everywhere."""
+    """A column lacks values that a protocol reads: some of its numbers are null, or count objects in every range."""
 
 
 class UnmatchedAttributesWarning(ApframeWarning):
-    """Rows of an attribute table match nothing in the data set, or images or annotations have no row there."""
+    """Rows of an attribute table match nothing in the data set, or images or annotations have no row in it."""
 
 
 class UnitWarning(DoubtfulNumberWarning):
-    """Numbers look as if they were in another unit than the expected one."""
+    """Numbers seem to have another unit than the expected one."""
 
 
 class InvalidRowsWarning(ApframeWarning):
@@ -247,11 +247,11 @@ class InvalidRowsWarning(ApframeWarning):
 
 
 class BoxFormatWarning(DoubtfulNumberWarning):
-    """Boxes look as if they were in another format, two corners or fractions; or boxes around keypoints are compared."""
+    """Boxes seem to have another format (two corners, or fractions), or boxes around keypoints are compared."""
 
 
 class TurnedBoxesWarning(ApframeWarning):
-    """Boxes are turned by an angle, and a protocol of upright boxes compares the upright boxes around them."""
+    """Boxes are rotated, and the protocol compares the upright boxes around them."""
 
 
 class MaskSizeWarning(ApframeWarning):
@@ -263,7 +263,7 @@ class CountWarning(ApframeWarning):
 
 
 class RepeatedImageWarning(DoubtfulNumberWarning):
-    """An image came several times with different results; one of them was kept."""
+    """An image was added several times with different results; one of them was kept."""
 
 
 class ShapesLeftOutWarning(ApframeWarning):
@@ -279,15 +279,15 @@ class RenamedColumnWarning(ApframeWarning):
 
 
 class FewUnitsWarning(ApframeWarning):
-    """There are so few images or queries that intervals are too narrow, or that there are none."""
+    """There are too few images or queries: intervals are too narrow, or there are none."""
 
 
 class FewResamplesWarning(ApframeWarning):
-    """There are too few resamples for an interval, or for the number of comparisons that p is corrected for."""
+    """There are too few resamples for an interval, or for the number of comparisons in the correction of p."""
 
 
 class ResampledWarning(ApframeWarning):
-    """A number has no derivative with respect to the weights of the images, so its interval is from resamples."""
+    """A number has no derivative with respect to the weights of the images, so its interval comes from resamples."""
 
 
 class PluginWarning(ApframeWarning):
@@ -311,7 +311,7 @@ class SegmentsDifferWarning(ApframeWarning):
 
 
 class ImagesLeftOutWarning(ApframeWarning):
-    """Images were left out: those that not all compared evaluations have, or that panoptic ground truth has no entry of."""
+    """Images were left out: some of the compared evaluations lack them, or panoptic ground truth has no entry for them."""
 
 
 class MissingResultsWarning(DoubtfulNumberWarning):
@@ -319,19 +319,19 @@ class MissingResultsWarning(DoubtfulNumberWarning):
 
 
 class UnsortedScoresWarning(ApframeWarning):
-    """Results are not in descending order of their scores, where a benchmark's own program takes them in their order."""
+    """Results are not in descending order of their scores, but the benchmark's own program reads them in file order."""
 
 
 class LostAnnotationsWarning(ApframeWarning):
-    """Annotations with id 0 cannot be matched by pycocotools, nor by its drop-in; `apframe.evaluate` matches them."""
+    """Annotations with id 0 cannot be matched by pycocotools or its drop-in; `apframe.evaluate` matches them."""
 
 
 class ShardsLeftOutWarning(ApframeWarning):
-    """Shards that are damaged were left out."""
+    """Damaged shards were left out."""
 
 
 class SecondPassWarning(ApframeWarning):
-    """What was asked for needs the objects of the shards, which are read again."""
+    """A result needs the objects of the shards, so the shards are read again."""
 
 
 class RunsLeftOutWarning(ApframeWarning):
@@ -339,9 +339,9 @@ class RunsLeftOutWarning(ApframeWarning):
 
 
 def import_optional(module: str, need: str, package: str, extra: str = "") -> Any:
-    """Import a module that apframe does not require, or say what needs it and how to install its package.
+    """Import an optional module, or raise an error that says what needs it and how to install its package.
 
-    `extra` is that of apframe which brings the package. One that is broken is not reported as missing.
+    `extra` is the extra of apframe that includes the package. A broken package is not reported as missing.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def import_optional(module: str, need: str, package: str, extra: str = "") -> An
 
 
 def warn(message: str, category: type[ApframeWarning]) -> None:
-    """Warn at the line of the caller's own code that led here, however many of apframe's functions are in between."""
+    """Warn at the line of the caller's own code, however many of apframe's functions are in between."""
     if (kept := collected.get()) is not None:
         return kept.append((category.__name__, message))
     frame, level = sys._getframe(1), 2
@@ -372,19 +372,19 @@ def warn(message: str, category: type[ApframeWarning]) -> None:
     return warnings.warn(message, category, level)
 
 
-def warn_again(found: Iterable[tuple[str, str]]) -> None:
-    """Give warnings that were collected: names of their categories, and messages."""
-    for name, message in found:
+def warn_again(warnings_: Iterable[tuple[str, str]]) -> None:
+    """Give collected warnings, which are the names of their categories and their messages."""
+    for name, message in warnings_:
         warn(message, globals()[name])
 
 
 def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
-    """The value of an option, which is one of a few.
+    """Return the value of an option if it is one of the allowed values.
 
     Raises
     ------
     ParameterError
-        the value is none of them; a near one is suggested
+        the value is not allowed; a similar one is suggested
 
     >>> one_of("level", "category", ["summary", "category"])
     'category'
@@ -401,12 +401,12 @@ def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
 
 
 def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
-    """The value of an option, which is a number between 0 and 1, both excluded.
+    """Return the value of an option if it is a number between 0 and 1, both excluded.
 
     Raises
     ------
     ParameterError
-        it is not
+        the value is not such a number
 
     >>> proper_share("confidence", 0.9)
     0.9
@@ -419,26 +419,26 @@ def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
     return float(value)
 
 
-def whole_number(option: str, value: Any, least: int = 1, most: float = inf) -> int:
-    """The value of an option that is a whole number in a range. NumPy integers are accepted; True and False are not.
+def whole_number(option: str, value: Any, min_value: int = 1, max_value: float = inf) -> int:
+    """Return the value of an option if it is a whole number in a range. NumPy integers are accepted, True and False are not.
 
-    >>> whole_number("bins", 2000, most=1000)
+    >>> whole_number("bins", 2000, max_value=1000)
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: bins is a whole number from 1 to 1000, not 2000
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        bounds = f"of at least {least}" if most == inf else f"from {least} to {most}"
+    if isinstance(value, bool) or not isinstance(value, Integral) or not min_value <= int(value) <= max_value:
+        bounds = f"of at least {min_value}" if max_value == inf else f"from {min_value} to {max_value}"
         raise ParameterError(f"is a whole number {bounds}, not {shown(value)}", option=option)
     return int(value)
 
 
-def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
+def by_name(kind: str, name: str, values: Mapping[str, Found]) -> Found:
     """Return the value of a name, ignoring case, blanks, "-" and "_".
 
     Raises
     ------
     ParameterError
-        no value has this name; near names are suggested
+        no value has this name; similar names are suggested
 
     >>> by_name("protocol", "open images", {"open_images": 7})
     7
@@ -446,7 +446,7 @@ def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: no protocol 'voc2008'; did you mean voc2007, voc2012?
     """
-    found = same_name(name, known)
-    if found is None:
-        raise ParameterError(f"no {kind} {shown(name)}", did_you_mean(str(name), list(known)))
-    return known[found]
+    match = same_name(name, values)
+    if match is None:
+        raise ParameterError(f"no {kind} {shown(name)}", did_you_mean(str(name), list(values)))
+    return values[match]

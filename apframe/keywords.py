@@ -1,4 +1,4 @@
-"""Keywords: options that are declared once for all functions that take them, and errors for those that a function has not."""
+"""Keyword options that are declared once for all functions that accept them, and errors for unknown ones."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Result = TypeVar("Result")
 
 
 class Keyword(NamedTuple):
-    """What is declared of an option, as an annotation of its name in a `TypedDict`: `Annotated[str | None, Keyword(...)]`.
+    """The declaration of an option, as an annotation of its name in a `TypedDict`: `Annotated[str | None, Keyword(...)]`.
 
-    A function that takes it has `**options: Unpack[...]` of this `TypedDict`; see `names_keywords`.
+    A function that accepts it has `**options: Unpack[...]` of this `TypedDict`; see `names_keywords`.
 
     Attributes
     ----------
     text
-        what it is, for docstrings
+        its description in docstrings
     default
-        its value where it is not given
+        its default value
     help, metavar, flag
-        on the command line: its line of help; an example of its value, empty for a flag; and its name, if that differs
+        on the command line: its help text; an example of its value, empty for a flag; and its name, if that differs
     several
-        whether the command takes several values, with commas between them
+        True if the command accepts several values, separated by commas
     advanced
-        whether the command shows it only with --help-all
+        True if the command shows it only with --help-all
     """
 
     text: str
@@ -45,7 +45,7 @@ class Keyword(NamedTuple):
 
 
 def declared_keywords(options: Any) -> dict[str, tuple[Any, Keyword]]:
-    """The type and the declaration of each option in a `TypedDict`, by name.
+    """Return the type and the declaration of each option in a `TypedDict`, by name.
 
     >>> from typing import Annotated, TypedDict
     >>> Options = TypedDict("Options", {"split": Annotated[str, Keyword("the part", "part to read", "val")]})
@@ -56,7 +56,7 @@ def declared_keywords(options: Any) -> dict[str, tuple[Any, Keyword]]:
     return {name: (get_args(hint)[0], get_args(hint)[1]) for name, hint in hints.items() if get_args(hint)[1:]}
 
 
-# pycocotools' names, and those of libraries that give its numbers
+# the names of these options in pycocotools, and in libraries that return its numbers
 _ELSEWHERE = {
     "maxDets": "max_detections", "max_dets": "max_detections", "max_detection_thresholds": "max_detections",
     "iouThrs": "iou_thresholds", "iou_thrs": "iou_thresholds", "thresholds": "iou_thresholds",
@@ -89,18 +89,18 @@ def names_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]
         ]
 
     @wraps(function)
-    def called(*args: Given.args, **options: Given.kwargs) -> Result:
-        refuse_unknown(options, known)
+    def checked(*args: Given.args, **options: Given.kwargs) -> Result:
+        refuse_unknown(options, known_keywords)
         return function(*args, **options)
 
-    known = [each.name for each in parameters]
-    called.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
-    called.__doc__ = _documented(function.__doc__, {name: keyword.text for name, (_, keyword) in declared.items()})
-    return called
+    known_keywords = [each.name for each in parameters]
+    checked.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    checked.__doc__ = _documented(function.__doc__, {name: keyword.text for name, (_, keyword) in declared.items()})
+    return checked
 
 
 def _declared_by(function: Callable[..., Any], last: Parameter) -> dict[str, tuple[Any, Keyword]]:
-    """The options that are declared for the last parameter of a function, `**options: Unpack[...]`; none for any other."""
+    """Return the options declared for the last parameter of a function, `**options: Unpack[...]`; none for any other kind."""
     if last.kind is not Parameter.VAR_KEYWORD:
         return {}
     annotation = last.annotation
@@ -114,7 +114,7 @@ def _words(kind: Any) -> str:
 
 
 def _documented(text: str | None, options: Mapping[str, str]) -> str | None:
-    """A docstring with the texts of options at the end of its section Parameters."""
+    """Add the descriptions of options at the end of the section Parameters of a docstring."""
     doc = cleandoc(text or "")
     section = search(r"(?s)^Parameters\n-+\n.*?(?=\n\n\w+\n---|\Z)", doc, MULTILINE)
     if section is None or not options:
@@ -124,14 +124,14 @@ def _documented(text: str | None, options: Mapping[str, str]) -> str | None:
     return doc[: section.end()] + "".join(entries) + doc[section.end() :]
 
 
-def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """An error for the first keyword that is not among the known ones."""
-    names = list(known)
-    for name in given:
+def refuse_unknown(keywords: Iterable[str], known_keywords: Iterable[str]) -> None:
+    """Raise an error for the first keyword that is not among the known ones."""
+    names = list(known_keywords)
+    for name in keywords:
         if name not in names:
-            meant = same_name(name, _ELSEWHERE)
-            if meant is not None and _ELSEWHERE[meant] in names:
-                remedy = f"did you mean {_ELSEWHERE[meant]}?"
+            similar = same_name(name, _ELSEWHERE)
+            if similar is not None and _ELSEWHERE[similar] in names:
+                remedy = f"did you mean {_ELSEWHERE[similar]}?"
             else:
                 remedy = nearest(name, names) or f"there are {', '.join(names)}"
             raise ParameterError(f"no option {name!r}", remedy)

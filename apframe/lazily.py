@@ -1,4 +1,4 @@
-"""Values that are computed, and methods that are imported, when they are first asked for; then they are kept."""
+"""Values that are computed, and methods that are imported, at their first use, and then kept."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Value = TypeVar("Value")
 
 
 class cached_property(functools.cached_property[Value]):  # noqa: N801 - the name that everybody knows
-    """`functools.cached_property` as it is from Python 3.12 on: without a lock.
+    """`functools.cached_property` of Python 3.12 and later, which has no lock.
 
     On Python 3.11 the property of one object waits while another thread computes that of another object. Without the lock, two
-    threads that ask one object at the same time may both compute the value, which is the same.
+    threads that read one object at the same time may both compute the value, with the same result.
 
     >>> class Circle:
     ...     @cached_property
@@ -34,7 +34,7 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
     if not TYPE_CHECKING:  # type checkers read that of functools, which knows the type of the value
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """Return the value, computed the first time."""
+            """Return the value, which is computed at the first call."""
             if instance is None:
                 return self
             values = vars(instance)
@@ -74,7 +74,7 @@ def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 
 class Loaded(ABC):
-    """A stand-in for a value in an `apframe.registry.Registry`, until the value is asked for."""
+    """A stand-in for a value in an `apframe.registry.Registry`, until the value is needed."""
 
     @abstractmethod
     def load(self) -> Any:
@@ -82,7 +82,7 @@ class Loaded(ABC):
 
 
 def methods_of(package: str, modules: str) -> Iterator[Any]:
-    """Stand-ins for modules, of which a class takes functions as its methods: the first use of a method imports its module.
+    """Yield stand-ins for modules whose functions are methods of a class; the first use of a method imports its module.
 
     >>> class Text(str):
     ...     (of_texts,) = methods_of("xml.sax", "saxutils")
@@ -102,7 +102,7 @@ class _Methods:
 
 
 class _Method:
-    """A function that takes its place in a class when it is first asked for."""
+    """A method of a class that is replaced by its function at the first use."""
 
     def __init__(self, module: str, function: str) -> None:
         self._home = module, function
@@ -112,11 +112,11 @@ class _Method:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         method, (place, name) = self._method(), self._place
-        if vars(place)[name] is self:  # another thread, or a test, may have put something else there
+        if vars(place)[name] is self:  # another thread, or a test, may have replaced it
             setattr(place, name, method)
         return method.__get__(instance, owner)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:  # whoever looks at the class alone sees something to call
+    def __call__(self, *args: Any, **options: Any) -> Any:  # so that the method is callable on the class too
         return self._method()(*args, **options)
 
     def _method(self) -> Any:

@@ -1,4 +1,4 @@
-"""Tables to look things up in, which print within 80 columns, and HTML tables for notebooks."""
+"""Reference tables that print within 80 columns, and HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import polars as pl
 from apframe.exceptions import by_name
 
 _WIDTH = 80
-_NARROWEST = 24  # the least width in which a column of texts is wrapped
+_NARROWEST = 24  # the smallest width in which a column of texts is wrapped
 
 
 class Listing(pl.DataFrame):
-    """A frame whose texts are printed whole: the first columns within 80 columns of the screen, or one row as lines.
+    """A frame whose texts are printed in full: the first columns within 80 characters, or a single row as lines.
 
     >>> Listing({"name": ["a", "b"], "meaning": ["first", "second"]})
     name  meaning
@@ -31,7 +31,7 @@ class Listing(pl.DataFrame):
         return self.lines(_WIDTH)
 
     def lines(self, width: int) -> str:
-        """The table as text that fits a width: columns from the left, the last of them wrapped, and the names of the others."""
+        """Return the table as text of a width: the columns that fit, the last of them wrapped, then the names of the others."""
         if self.height == 1:
             pairs = [(name, _text(value)) for name, value in self.row(0, named=True).items()]
             return "\n".join(_row(pairs, [max(map(len, self.columns))], width))
@@ -39,27 +39,27 @@ class Listing(pl.DataFrame):
         widths: list[int] = []
         for column in range(self.width):
             widest = max(len(row[column]) for row in table)
-            left = width - sum(widths) - 2 * len(widths)
-            if widest > left:
-                widths += [left] if left >= _NARROWEST else []
+            remaining = width - sum(widths) - 2 * len(widths)
+            if widest > remaining:
+                widths += [remaining] if remaining >= _NARROWEST else []
                 break
             widths.append(widest)
-        shown = max(1, len(widths))
-        lines = _row([row[:shown] for row in table], widths[: shown - 1], width)
-        if shown < self.width:
+        n_shown = max(1, len(widths))
+        lines = _row([row[:n_shown] for row in table], widths[: n_shown - 1], width)
+        if n_shown < self.width:
             lines += [
                 "",
-                *textwrap.wrap(f"More columns: {', '.join(self.columns[shown:])}. Name a row to see all of it.", width),
+                *textwrap.wrap(f"More columns: {', '.join(self.columns[n_shown:])}. Name a row to see all of it.", width),
             ]
         return "\n".join(lines)
 
     def named(self, kind: str, name: str | None) -> Self:
-        """The row of a name, in any case, or the whole table without one.
+        """Return the row of a name, ignoring case, or the whole table without a name.
 
         Raises
         ------
         ParameterError
-            no row has this name; near names are suggested
+            no row has this name; similar names are suggested
         """
         if name is None:
             return self
@@ -75,7 +75,7 @@ def _text(value: Any) -> str:
 
 
 def _row(rows: Any, widths: list[int], width: int) -> list[str]:
-    """Rows of texts as lines: padded to these widths, the last text wrapped to what is left of the width."""
+    """Return rows of texts as lines: padded to these widths, with the last text wrapped to the remaining width."""
     indent = sum(widths) + 2 * len(widths)
     lines = []
     for row in rows:
@@ -86,7 +86,7 @@ def _row(rows: Any, widths: list[int], width: int) -> list[str]:
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
-    """An HTML table of texts; what looks like HTML in them is shown as it is. `align` is "left" if the texts are sentences.
+    """Return an HTML table of texts, which are escaped. `align` is "left" if the texts are sentences.
 
     >>> html_table(["name"], [["a<b"]])
     '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>a&lt;b</td></tr></tbody></table>'

@@ -1,4 +1,4 @@
-"""A bar for what takes more than two seconds, in front of people only: in a terminal or a notebook, never in a pipe."""
+"""A progress bar for work that takes more than two seconds, in a terminal or a notebook, never in a pipe."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from time import monotonic
 from typing import Any, TypeVar
 
 Part = TypeVar("Part")
-AFTER = 2.0  # seconds, before which nothing appears
-_BETWEEN = 0.2  # seconds between two pictures of the bar in a notebook
-_spinner: Any = None  # what a bar takes the place of
+AFTER = 2.0  # seconds before a bar appears
+_BETWEEN = 0.2  # seconds between two updates of the bar in a notebook
+_spinner: Any = None  # the spinner that a bar replaces
 
 
 def with_bar(parts: Iterable[Part], doing: str, n: int | None = None) -> Iterator[Part]:
-    """Yield the parts one after the other; a bar says how many are done if that takes more than two seconds.
+    """Yield the parts one after the other, with a progress bar if that takes more than two seconds.
 
-    The bar is on stderr if that is a terminal, or below the cell of a notebook. It appears when the first part is done after
-    the two seconds, and goes away at the end. In a pipe or a file there is none.
+    The bar is on stderr if that is a terminal, or below the cell of a notebook. It appears when the first part after two
+    seconds is done, and disappears at the end. Pipes and files get no bar.
 
     Parameters
     ----------
     parts
-        what is done part by part
+        the parts of the work
     doing
-        what is being done, in a word or two
+        the work in a word or two, shown in front of the bar
     n
-        how many parts there are, if `parts` does not have a length
+        the number of parts, if `parts` does not have a length
 
     >>> list(with_bar(["a", "b"], "writing"))
     ['a', 'b']
@@ -45,7 +45,7 @@ def with_bar(parts: Iterable[Part], doing: str, n: int | None = None) -> Iterato
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a notebook, which only a process that has imported IPython can do."""
+    """Return True in a notebook, which only a process that has imported IPython can be."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
@@ -57,10 +57,10 @@ def _columns() -> list[Any]:
 
 
 @contextmanager
-def giving_way(spinner: Any) -> Iterator[None]:
+def stopped_below_bars(spinner: Any) -> Iterator[None]:
     """Stop a spinner of rich while a bar is in the terminal, because both would write into one line.
 
-    >>> with giving_way(None):
+    >>> with stopped_below_bars(None):
     ...     list(with_bar("ab", "reading"))
     ['a', 'b']
     """
@@ -76,7 +76,7 @@ def _bar_in_terminal(parts: Iterator[Part], doing: str, n: int, done: int) -> It
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.progress import Progress
 
-    stderr = getattr(sys.stderr, "stream", sys.stderr)  # that of the command writes control characters out
+    stderr = getattr(sys.stderr, "stream", sys.stderr)  # the stream of the command escapes control characters
     if _spinner is not None:
         _spinner.stop()
     try:
@@ -91,7 +91,7 @@ def _bar_in_terminal(parts: Iterator[Part], doing: str, n: int, done: int) -> It
 
 
 def _bar_below_cell(parts: Iterator[Part], doing: str, n: int, done: int) -> Iterator[Part]:
-    """The bar as text that is replaced; rich itself would need ipywidgets."""
+    """Show the bar as text that is replaced, because rich's own bar needs ipywidgets."""
     import io
 
     from IPython.display import display
@@ -104,18 +104,18 @@ def _bar_below_cell(parts: Iterator[Part], doing: str, n: int, done: int) -> Ite
 
     def picture(done: int) -> dict[str, str]:
         bar.update(task, completed=done)
-        with text.capture() as drawn:
+        with text.capture() as capture:
             text.print(bar.get_renderable())
-        return {"text/plain": drawn.get().rstrip()}
+        return {"text/plain": capture.get().rstrip()}
 
-    place: Any = display  # which has no types
+    place: Any = display  # has no types
     handle = place(picture(done), raw=True, display_id=True)
-    drawn_at = monotonic()
+    updated_at = monotonic()
     try:
         for now_done, part in enumerate(parts, done + 1):
             yield part
-            if monotonic() - drawn_at >= _BETWEEN:
-                drawn_at = monotonic()
+            if monotonic() - updated_at >= _BETWEEN:
+                updated_at = monotonic()
                 handle.update(picture(now_done), raw=True)
     finally:
         handle.update({"text/plain": ""}, raw=True)

@@ -12,7 +12,7 @@ import polars as pl
 from polars import selectors
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 KEY_OF = {
     "images": "image_id",
@@ -69,8 +69,8 @@ class Malformed:
         ('or evaluate with invalid="drop" or invalid="keep"', 'or evaluate with invalid="drop"')
         """
         values = ("drop", "keep") if set(tables) <= set(self.keepable) else ("drop",)
-        words = f" ({spelled('invalid', 'keep')}: {self.words})" if self.kept and len(values) == 1 else ""
-        return f"or evaluate with {' or '.join(spelled('invalid', value) for value in values)}{words}"
+        words = f" ({option_name('invalid', 'keep')}: {self.words})" if self.kept and len(values) == 1 else ""
+        return f"or evaluate with {' or '.join(option_name('invalid', value) for value in values)}{words}"
 
 
 MALFORMED_KEPT = Malformed(kept=("annotations", "detections"))

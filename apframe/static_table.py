@@ -1,12 +1,12 @@
-"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
+"""Homes of everything that is imported only when its name is used; `python -m tests.static_table` writes this file.
 
 - NAMES: the public names of each package by their modules, see `apframe/public_names.py` and the stubs `*.pyi`
-- PROTOCOLS: where each protocol of a benchmark is, and its iou_types
-- TWINS: the protocols that options of another one stand for
-- FILES: the format of the files of a protocol, if that has another name
-- FORMATS: where each format is, whether it is written, and what its data sets and results may look like
-- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: what benchmarks add, by the names that stored evaluations have for it;
-  of similarities the iou_type too
+- PROTOCOLS: the home of each protocol of a benchmark, and its iou_types
+- TWINS: the protocols that are selected by options of another protocol
+- FILES: the file format of a protocol, if it has another name than the protocol
+- FORMATS: the home of each format, True if it can be written, and the looks of its data sets and results
+- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: the homes of what benchmarks add, by their names in stored evaluations;
+  similarities with their iou_type
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many threads compute at once, and the pool that they come from."""
+"""The number of threads that compute at once, and the pool that they come from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 _VARIABLE = "APFRAME_THREADS"
-PART_ROWS = 1 << 16  # of a part, whose columns then fit a second-level cache
+PART_ROWS = 1 << 16  # rows of a part, so that its columns fit a second-level cache
 _MOST_KEPT = (1 << 25) - (1 << 13)  # bytes: the largest piece that raises glibc's limits when it is freed; it is never touched
 
 _chosen: int | None = None
@@ -29,7 +29,7 @@ _alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 def set_threads(n: int | None) -> None:
-    """Set how many threads apframe computes with in this process.
+    """Set the number of threads that apframe computes with in this process.
 
     The default is the environment variable APFRAME_THREADS, otherwise as many threads as Polars has: one per core that the
     process may use, unless POLARS_MAX_THREADS says otherwise. With 1, apframe starts no threads; Polars and DuckDB still have
@@ -59,7 +59,7 @@ def set_threads(n: int | None) -> None:
 
 
 def threads() -> int:
-    """Return how many threads apframe computes with; see `set_threads`.
+    """Return the number of threads that apframe computes with; see `set_threads`.
 
     Raises
     ------
@@ -73,19 +73,19 @@ def threads() -> int:
         return 1
     if _chosen is not None:
         return _chosen
-    given = os.environ.get(_VARIABLE, "").strip()
-    if not given:
+    value = os.environ.get(_VARIABLE, "").strip()
+    if not value:
         return pl.thread_pool_size()
-    if not given.isdecimal() or not given.isascii() or int(given) < 1:
+    if not value.isdecimal() or not value.isascii() or int(value) < 1:
         raise ParameterError(
-            f"{_VARIABLE}={given}: the number of threads is a whole number of at least 1", "correct the variable, or unset it"
+            f"{_VARIABLE}={value}: the number of threads is a whole number of at least 1", "correct the variable, or unset it"
         )
-    return int(given)
+    return int(value)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Compute with one thread in this thread: its work is one of several pieces that are done side by side.
+    """Compute without further threads in this thread, because its work is one of several pieces that run in parallel.
 
     >>> with alone():
     ...     threads()
@@ -99,9 +99,9 @@ def alone() -> Iterator[None]:
 
 
 def pool() -> Executor:
-    """A pool of that many threads for the length of a `with` block, which ends when all of its work has ended.
+    """Open a pool of `threads()` threads for a `with` block, which ends when all of its work has ended.
 
-    Each block has a pool of its own, started only as far as needed, so work may open such a block itself without a deadlock.
+    Each block has its own pool, whose threads start only when needed, so work may open another block without a deadlock.
     With one thread there is no pool: `submit` does the work itself.
 
     >>> with pool() as others:
@@ -114,7 +114,7 @@ def pool() -> Executor:
 
 
 class _Threads(Executor):
-    """A pool of threads, in which work has the context of whoever submits it, such as where its warnings are collected.
+    """A pool of threads in which work keeps the context of its submitter, such as the list that collects its warnings.
 
     >>> with _Threads(2) as others:
     ...     others.submit(divmod, 7, 2).result()
@@ -127,7 +127,7 @@ class _Threads(Executor):
         self._pool = ThreadPoolExecutor(n, "apframe")
 
     def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
-        """Have the work done by a thread."""
+        """Have a thread do the work."""
         return self._pool.submit(copy_context().run, function, *arguments, **options)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -144,7 +144,7 @@ class _SameThread(Executor):
     """
 
     def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
-        """Do the work at once; an error is raised by `result`, as elsewhere."""
+        """Do the work at once; as in other pools, `result` raises its error."""
         done = Future[Made]()
         try:
             done.set_result(function(*arguments, **options))
@@ -154,16 +154,16 @@ class _SameThread(Executor):
 
 
 def part_bounds(sizes: np.ndarray) -> list[tuple[int, int]]:
-    """Cut consecutive groups into parts of about the same size, which are computed side by side.
+    """Cut consecutive groups into parts of about the same size, which are computed in parallel.
 
     Parameters
     ----------
     sizes
-        how many rows each group has; a group is not divided
+        the number of rows of each group; a group is not divided
 
     Returns
     -------
-    The numbers of the first group of each part, and of the first after it. There is one part at least.
+    The number of the first group of each part, and of the first group after it. There is at least one part.
 
     >>> import numpy as np
     >>> part_bounds(np.array([40_000, 10_000, 30_000, 50_000]))
@@ -180,7 +180,7 @@ def part_bounds(sizes: np.ndarray) -> list[tuple[int, int]]:
 
 
 def keep_pages() -> None:
-    """Have glibc keep what is freed for the next array, rather than map and clear the same pages again (mallopt(3)).
+    """Have glibc keep freed memory for the next array, rather than map and clear the same pages again (mallopt(3)).
 
     >>> keep_pages()
     """
@@ -190,7 +190,7 @@ def keep_pages() -> None:
 
 
 def map_parts(function: Callable[[Given], Made], parts: Sequence[Given]) -> list[Made]:
-    """What a function makes of each part, in their order. The parts are computed side by side, one alone without a thread.
+    """Return the result of a function for each part, in order, computed in parallel; a single part needs no thread.
 
     >>> map_parts(sum, [(1, 2), (3, 4)])
     [3, 7]
@@ -202,9 +202,9 @@ def map_parts(function: Callable[[Given], Made], parts: Sequence[Given]) -> list
 
 
 def map_lazily(others: Executor, function: Callable[[Given], Made], items: Iterable[Given]) -> Generator[Made, None, None]:
-    """What a function makes of each item, in their order; only a few items are taken ahead, however many there are.
+    """Yield the result of a function for each item, in order, reading only a few items ahead however many there are.
 
-    If it is closed before its end, what has not begun is not done.
+    If it is closed before its end, work that has not begun is not done.
 
     >>> with pool() as others:
     ...     list(map_lazily(others, abs, iter([-1, 2])))

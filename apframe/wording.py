@@ -16,20 +16,20 @@ _FIRST = 5  # values that a message shows
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
-def listed(values: list[Any], most: int = _FIRST) -> str:
-    """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
+def listed(values: list[Any], max_shown: int = _FIRST) -> str:
+    """Return the first few values and the number of others: `3, 8, 9, 12, 15 and 7 more`.
 
     >>> listed([1, 2, 3])
     '1, 2, 3'
     >>> listed(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    first = ", ".join(shown(value) for value in values[:most])
-    return first if len(values) <= most else f"{first} and {len(values) - most} more"
+    first = ", ".join(shown(value) for value in values[:max_shown])
+    return first if len(values) <= max_shown else f"{first} and {len(values) - max_shown} more"
 
 
 def short(values: Sequence[float]) -> str:
-    """A few numbers, or the first and last of many.
+    """Return a few numbers as text, or the first and the last of many.
 
     >>> short([0.5, 0.75]), short(range(9))
     ('(0.5, 0.75)', '0 to 8 in 9 steps')
@@ -37,28 +37,28 @@ def short(values: Sequence[float]) -> str:
     return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"
 
 
-def shown(value: Any, most: int = 200) -> str:
-    """A value as a message shows it, not all of it where that is long.
+def shown(value: Any, max_length: int = 200) -> str:
+    """Return a value as a message shows it, cut off if it is long.
 
     >>> shown("cat"), shown("x" * 1_000_000, 10)
     ("'cat'", "'xxxxxxxxx ... (1,000,000 characters)")
     """
-    text = repr(value[: most + 1] if isinstance(value, str) else value)
+    text = repr(value[: max_length + 1] if isinstance(value, str) else value)
     length = len(value if isinstance(value, str) else text)
-    return text if length <= most else f"{text[:most]} ... ({length:,} characters)"
+    return text if length <= max_length else f"{text[:max_length]} ... ({length:,} characters)"
 
 
-def cut(text: str, most: int) -> str:
-    """The text, or its beginning with a sign that it goes on: at most so many letters.
+def cut(text: str, max_length: int) -> str:
+    """Return a text of at most `max_length` letters; a longer one is cut off and ends in an ellipsis.
 
     >>> cut("fish", 4), cut("fish stock", 6)
     ('fish', 'fish …')
     """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def counted(number: int, noun: str) -> str:
-    """How many there are of something, in English.
+    """Return a number with its noun in English, in the singular or the plural.
 
     >>> counted(1, "image"), counted(2000, "image")
     ('1 image', '2,000 images')
@@ -69,7 +69,7 @@ def counted(number: int, noun: str) -> str:
 
 
 class Count(NamedTuple):
-    """How many of something, `of` how many if that is said too, what is special about them, and the ids of the first.
+    """A number of things, with an optional total (`of`), a detail about them, and the ids of the first ones.
 
     >>> print(Count("box", 2, of=9), Count("image", 7, detail=" of unknown size", ids=(3, 4, 8, 9, 11)), sep="; ")
     2 of 9 boxes; 7 images of unknown size (3, 4, 8, 9, 11 and 2 more)
@@ -82,14 +82,14 @@ class Count(NamedTuple):
     ids: Sequence[Any] = ()
 
     def __str__(self) -> str:
-        """As a note says it."""
+        """Return the count as notes show it."""
         more = f" and {self.n - len(self.ids):,} more" if self.n > len(self.ids) else ""
         ids = f" ({listed([*self.ids])}{more})" if self.ids else ""
         return f"{f'{self.n:,} of ' if self.of else ''}{counted(self.of or self.n, self.noun)}{self.detail}{ids}"
 
 
 class Note(NamedTuple):
-    """What was done to the data, in words; `{}` stands for counts. A note that only counts nothing is not said."""
+    """A sentence about what was done to the data; `{}` stands for its counts. A note whose counts are all 0 is left out."""
 
     words: str
     counts: Sequence[Count] = ()
@@ -97,14 +97,14 @@ class Note(NamedTuple):
 
 
 def merged(notes: Iterable[Note], add: Callable[[Iterable[int]], int] = sum) -> list[Note]:
-    """Each note once; counts of the same are added up, or whatever else `add` makes of them."""
+    """Return each note once; `add` combines the counts of equal notes, by default as their sum."""
     same: dict[tuple[str, str], dict[tuple[str, str], list[Count]]] = {}
     for words, counts, between in notes:
-        known = same.setdefault((words, between), {})
+        groups = same.setdefault((words, between), {})
         for count in counts:
-            known.setdefault((count.noun, count.detail), []).append(count)
+            groups.setdefault((count.noun, count.detail), []).append(count)
     return [
-        Note(words, [_merged(counts, add) for counts in known.values()], between) for (words, between), known in same.items()
+        Note(words, [_merged(counts, add) for counts in groups.values()], between) for (words, between), groups in same.items()
     ]
 
 
@@ -115,7 +115,7 @@ def _merged(counts: Sequence[Count], add: Callable[[Iterable[int]], int]) -> Cou
 
 
 def in_words(notes: Iterable[Note]) -> list[str]:
-    """The texts of notes; counts of the same are added up.
+    """Return the texts of notes; the counts of equal notes are added up.
 
     >>> in_words([Note("turned: {}", [Count("box", 0, of=3)]), Note("no AP")])
     ['no AP']
@@ -130,7 +130,7 @@ def in_words(notes: Iterable[Note]) -> list[str]:
 
 
 def plural(noun: str) -> str:
-    """The plural of a regular English noun.
+    """Return the plural of a regular English noun.
 
     >>> plural("image"), plural("query"), plural("class")
     ('images', 'queries', 'classes')
@@ -141,7 +141,7 @@ def plural(noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Return a remedy for an unknown word: near words, or words that start with it, or all words.
+    """Return a remedy for an unknown word: similar words, words that start with it, or else all words.
 
     >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
     ('did you mean step?', 'did you mean voc2007?')
@@ -151,11 +151,11 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return nearest(word, known) or f"there are {', '.join(known)}"
 
 
-def nearest(word: str, known: Sequence[str], most: int = 3) -> str:
-    """Ask whether a near word, or one that starts with this one, was meant; empty if there is none."""
+def nearest(word: str, known: Sequence[str], max_words: int = 3) -> str:
+    """Ask if a similar word, or one that starts with this one, was meant; empty if there is none."""
     in_case = {name.lower(): name for name in known}
-    begun = [name for name in in_case if name.startswith(word.lower())][:most] if len(word) > 1 else []
-    near = difflib.get_close_matches(word.lower(), in_case, most, cutoff=0.65) or begun
+    begun = [name for name in in_case if name.startswith(word.lower())][:max_words] if len(word) > 1 else []
+    near = difflib.get_close_matches(word.lower(), in_case, max_words, cutoff=0.65) or begun
     return f"did you mean {', '.join(in_case[name] for name in near)}?" if near else ""
 
 
@@ -187,8 +187,8 @@ def reason(error: BaseException) -> str:
     number = re.search(r"\(os error (\d+)\)", text) if os.name == "posix" else None
     if number is not None:
         return _in_words(int(number[1]))
-    told = (_in_words(each) for each in _LIKELY if os.strerror(each).lower() in text.lower())
-    return next(told, first_line(error))
+    matches = (_in_words(each) for each in _LIKELY if os.strerror(each).lower() in text.lower())
+    return next(matches, first_line(error))
 
 
 def _in_words(number: int) -> str:
@@ -196,17 +196,17 @@ def _in_words(number: int) -> str:
     return words[:1].lower() + words[1:]
 
 
-def spelled(option: str, value: str | None = None) -> str:
-    """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
+def option_name(option: str, value: str | None = None) -> str:
+    """Return an option as the reader of a message writes it, a keyword or a flag of the command, with its value if it has one.
 
-    >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
+    >>> option_name("iou_type"), option_name("split", "val"), option_name("split", "")
     ('iou_type', 'split="val"', 'split=')
     """
-    return _spell.get()(option, value)
+    return _style.get()(option, value)
 
 
 def as_keyword(option: str, value: str | None) -> str:
-    """An option as Python has it: its name, `name=`, `name="value"`, or `name=True`."""
+    """Return an option as Python code: its name, `name=`, `name="value"`, or `name=True`."""
     if value is None:
         return option
     if value == "True":
@@ -214,43 +214,43 @@ def as_keyword(option: str, value: str | None) -> str:
     return f'{option}="{value}"' if value else f"{option}="
 
 
-_spell: ContextVar[Callable[[str, str | None], str]] = ContextVar("_spell", default=as_keyword)
+_style: ContextVar[Callable[[str, str | None], str]] = ContextVar("_style", default=as_keyword)
 
 
 @contextmanager
-def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
-    """Messages from inside name options in other words, those of the command; of threads too that apframe starts there.
+def option_style(style: Callable[[str, str | None], str]) -> Iterator[None]:
+    """Have messages from inside the block, and from threads that apframe starts there, write options as `style` does.
 
-    >>> with spelling(lambda option, value: f"--{option} {value}"):
-    ...     spelled("split", "val")
+    >>> with option_style(lambda option, value: f"--{option} {value}"):
+    ...     option_name("split", "val")
     '--split val'
     """
-    before = _spell.set(spell)
+    before = _style.set(style)
     try:
         yield
     finally:
-        _spell.reset(before)
+        _style.reset(before)
 
 
-def spelling_as_here(function: Callable[[], Made]) -> Callable[[], Made]:
-    """A function whose messages name options as here, in whatever thread and however late it runs.
+def with_option_style(function: Callable[[], Made]) -> Callable[[], Made]:
+    """Wrap a function so that its messages write options as they are written here, in any thread and however late it runs.
 
-    >>> with spelling(lambda option, value: f"--{option}"):
-    ...     later = spelling_as_here(lambda: spelled("split"))
+    >>> with option_style(lambda option, value: f"--{option}"):
+    ...     later = with_option_style(lambda: option_name("split"))
     >>> later()
     '--split'
     """
-    spell = _spell.get()
+    style = _style.get()
 
-    def made() -> Made:
-        with spelling(spell):
+    def run() -> Made:
+        with option_style(style):
             return function()
 
-    return made
+    return run
 
 
 def same_name(name: Any, known: Iterable[str]) -> str | None:
-    """The known name that is this one but for case, blanks, "-" and "_"; None if there is none.
+    """Return the known name that equals this one, ignoring case, blanks, "-" and "_"; None if there is none.
 
     >>> same_name("Open-Images", ["coco", "open_images"]), same_name("lvis", ["coco"])
     ('open_images', None)
@@ -263,7 +263,7 @@ def _letters(name: str) -> str:
 
 
 def frozen(value: Any) -> Any:
-    """The value with tuples in place of lists, also within mappings.
+    """Return the value with tuples in place of lists, also within mappings.
 
     >>> frozen({"a": [1, [2]]})
     {'a': (1, (2,))}

@@ -1,6 +1,6 @@
-"""Write `apframe/static_table.py`, which says by name where everything is that is imported only when it is asked for.
+"""Write `apframe/static_table.py`, the homes of everything that is imported only when its name is used.
 
-What type checkers should know of it is in `apframe/static_names.py`, which nothing imports while apframe runs.
+Type checkers read `apframe/static_names.py`, which nothing imports while apframe runs.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ TYPES = {
     "DEFINITIONS": _HOMES,
     "SIMILARITIES": "dict[str, tuple[str, str | None]]",
 }
-_HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
+_HEAD = '''"""Homes of everything that is imported only when its name is used; `python -m tests.static_table` writes this file.
 
 - NAMES: the public names of each package by their modules, see `apframe/public_names.py` and the stubs `*.pyi`
-- PROTOCOLS: where each protocol of a benchmark is, and its iou_types
-- TWINS: the protocols that options of another one stand for
-- FILES: the format of the files of a protocol, if that has another name
-- FORMATS: where each format is, whether it is written, and what its data sets and results may look like
-- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: what benchmarks add, by the names that stored evaluations have for it;
-  of similarities the iou_type too
+- PROTOCOLS: the home of each protocol of a benchmark, and its iou_types
+- TWINS: the protocols that are selected by options of another protocol
+- FILES: the file format of a protocol, if it has another name than the protocol
+- FORMATS: the home of each format, True if it can be written, and the looks of its data sets and results
+- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: the homes of what benchmarks add, by their names in stored evaluations;
+  similarities with their iou_type
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _OF_NAMES = '"""Protocols as names of `apframe`, for type checkers; `python -m t
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
-    """All modules of a package, imported, in the order of their names."""
+    """Import all modules of a package, in the order of their names."""
     for each in walk_packages(package.__path__, f"{package.__name__}."):
         yield import_module(each.name)
 
 
 def own(package: ModuleType, kind: type) -> Iterator[tuple[str, Any]]:
-    """The home and the class of each value of a kind that is defined in a package; names with an underscore are not counted."""
+    """Yield the home and the class of each public subclass of a kind that a package defines."""
     for module in modules(package):
         for name, value in vars(module).items():
             is_own = inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
@@ -100,9 +100,9 @@ def names_in(path: Path) -> dict[str, str]:
 
 
 def formats() -> dict[str, tuple[str, bool, Any, Any]]:
-    """The rows of all formats: those of the core by name, then those of labelling tools, then those of benchmarks."""
-    found = [*own(apframe.formats, Format), *own(apframe.benchmarks, Format)]
-    named = [(home, each) for home, each in found if hasattr(each, "name")]
+    """Return the rows of all formats by name: first the core's, then those of labelling tools, then those of benchmarks."""
+    classes = [*own(apframe.formats, Format), *own(apframe.benchmarks, Format)]
+    named = [(home, each) for home, each in classes if hasattr(each, "name")]
     places = ("apframe.formats.", "apframe.formats.labelling.", "apframe.benchmarks.")
     named.sort(key=lambda pair: (max(place for place, start in enumerate(places) if pair[0].startswith(start)), pair[1].name))
     return {
@@ -112,13 +112,13 @@ def formats() -> dict[str, tuple[str, bool, Any, Any]]:
 
 
 def declared(look: Look) -> dict[str, Any]:
-    """What a look declares."""
+    """Return the declarations of a look that differ from their defaults."""
     defaults = Look._field_defaults
     return {name: value for name, value in look._asdict().items() if value != defaults.get(name)}
 
 
 def protocols() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The home of each protocol of a benchmark, and its iou_types."""
+    """Return the home of each protocol of a benchmark, and its iou_types."""
     return {
         name: (f"{module.__name__}:{name}", getattr(module, name).iou_types)
         for module in modules(apframe.benchmarks)
@@ -127,25 +127,25 @@ def protocols() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def twins() -> dict[str, dict[str, dict[str, str]]]:
-    """The protocols that options of another one stand for, by that one, the option and its value."""
-    found = [getattr(module, "TWINS", {}) for module in modules(apframe.benchmarks)]
-    return {name: options for own in found for name, options in own.items()}
+    """Return the protocols that are selected by options of another protocol, by that protocol, the option and its value."""
+    twins_of_modules = [getattr(module, "TWINS", {}) for module in modules(apframe.benchmarks)]
+    return {name: options for own in twins_of_modules for name, options in own.items()}
 
 
 def files() -> dict[str, str]:
-    """The format of the files of a protocol, where that is not called as the protocol is."""
-    found = [getattr(module, "FILES", {}) for module in modules(apframe.benchmarks)]
-    return {name: format_ for own in found for name, format_ in own.items()}
+    """Return the file formats of protocols whose format has another name than the protocol."""
+    files_of_modules = [getattr(module, "FILES", {}) for module in modules(apframe.benchmarks)]
+    return {name: format_ for own in files_of_modules for name, format_ in own.items()}
 
 
 def name_of(kind: Any) -> str:
-    """What a matcher, a metric or a definition is called, or else its class in small letters: box_errors of BoxErrors."""
+    """Return the name of a matcher, a metric or a definition, or else of its class in snake case: box_errors of BoxErrors."""
     return getattr(kind, "name", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 @cache
 def tables() -> dict[str, Any]:
-    """What the file defines, by name."""
+    """Return the tables of the file by name."""
     package = apframe.benchmarks
     metrics = {name_of(each): home for home, each in own(package, Metric) if each.read is not Metric.read}
     definitions = {each.name: home for home, each in own(package, Definition) if hasattr(each, "name")}
@@ -164,7 +164,7 @@ def tables() -> dict[str, Any]:
 
 
 def shown(name: str, table: dict[str, Any]) -> str:
-    """A table as code, each row in as few lines as it needs."""
+    """Return a table as code, each row in as few lines as it needs."""
     if name == "FORMATS":
         rows = [f"    {key!r}: ({row[0]!r}, {row[1]},{_looks(row[2])},{_looks(row[3])})," for key, row in table.items()]
     else:
@@ -173,7 +173,7 @@ def shown(name: str, table: dict[str, Any]) -> str:
 
 
 def _wrapped(key: str, value: Any) -> str:
-    """A row, its value on lines of its own where it does not fit behind the key."""
+    """Return a row as code; a value that does not fit behind its key gets lines of its own."""
     row = f"{key}{value!r}"
     if len(row) < _WIDTH:
         return row
@@ -187,7 +187,7 @@ def _looks(looks: list[dict[str, Any]]) -> str:
 
 
 def text() -> str:
-    """The whole file."""
+    """Return the text of the file of tables."""
     return "\n".join([_HEAD, *(shown(name, table) for name, table in tables().items())])
 
 

@@ -32,7 +32,7 @@ from apframe.exceptions import (
 )
 from apframe.store import sql
 from apframe.threads import pool
-from apframe.wording import spelled, spelling
+from apframe.wording import option_name, option_style
 
 ROOT = Path(__file__).parents[1]
 
@@ -77,12 +77,17 @@ def test_errors_of_real_data_say_where() -> None:
 
 
 def test_the_command_spells_options_as_flags() -> None:
-    with spelling(as_flag):
-        shown = [spelled("iou_type"), spelled("split", "my set"), spelled("format", ""), spelled("unknown_images", "drop")]
+    with option_style(as_flag):
+        shown = [
+            option_name("iou_type"),
+            option_name("split", "my set"),
+            option_name("format", ""),
+            option_name("unknown_images", "drop"),
+        ]
         with pytest.raises(ParameterError, match=r"^--iou-thresholds must lie"):
             apf.COCO.with_options(iou_thresholds=[50])
     assert shown == ["--iou-type", "--split 'my set'", "--gt-format", "--drop-unknown-images"]
-    assert spelled("iou_type") == "iou_type"
+    assert option_name("iou_type") == "iou_type"
 
 
 @pytest.mark.slow
@@ -91,23 +96,23 @@ def test_other_threads_name_options_as_they_do() -> None:
     inside, done = threading.Event(), threading.Event()
 
     def run_command() -> list[str]:
-        with spelling(as_flag):
+        with option_style(as_flag):
             inside.set()
             done.wait(60)
             with pool() as others:
-                of_pool = others.submit(spelled, "iou_type").result()
-            of_query = sql.query(lambda: {spelled("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item()
+                of_pool = others.submit(option_name, "iou_type").result()
+            of_query = sql.query(lambda: {option_name("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item()
             return [of_pool, of_query]
 
     with ThreadPoolExecutor(1) as other:
         running = other.submit(run_command)
         inside.wait(60)
-        assert spelled("iou_type") == "iou_type"
+        assert option_name("iou_type") == "iou_type"
         done.set()
         assert running.result() == ["--iou-type"] * 2
-    with spelling(as_flag):
-        assert sql.query(lambda: {spelled("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item() == "--iou-type"
-        named = sql.deferred(lambda: pl.DataFrame({"a": [spelled("iou_type")]}), {"a": pl.String})
+    with option_style(as_flag):
+        assert sql.query(lambda: {option_name("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item() == "--iou-type"
+        named = sql.deferred(lambda: pl.DataFrame({"a": [option_name("iou_type")]}), {"a": pl.String})
         assert sql.query({"t": named}, "FROM t").item() == "--iou-type"
 
 

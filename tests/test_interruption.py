@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from apframe.interruption import beside, settle, unfinished
+from apframe.interruption import run_interruptible, unfinished, wait_for_cancelled
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
@@ -25,7 +25,7 @@ def test_interrupted_while_the_thread_starts(has_begun: bool, monkeypatch: pytes
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(threading.Thread, "start", interrupted)
-        beside(work, stopped.set)
-    settle()
+        run_interruptible(work, stopped.set)
+    wait_for_cancelled()
     assert (begun.is_set(), stopped.is_set(), unfinished()) == (has_begun, has_begun, False)
-    assert beside(lambda: 7, lambda: None) == 7
+    assert run_interruptible(lambda: 7, lambda: None) == 7

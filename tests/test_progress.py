@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from apframe.progress import giving_way, with_bar
+from apframe.progress import stopped_below_bars, with_bar
 
 STREET = Path(__file__).parents[1] / "data" / "street"
 
@@ -139,7 +139,7 @@ def test_a_spinner_stops_while_there_is_a_bar(monkeypatch: pytest.MonkeyPatch) -
     screen, done = Screen(), list[str]()
     monkeypatch.setattr(sys, "stderr", screen)
     spinner = SimpleNamespace(stop=lambda: done.append("stop"), start=lambda: done.append("start"))
-    with giving_way(spinner):
+    with stopped_below_bars(spinner):
         for part in with_bar(range(5), "matching"):
             done.append(str(part))
     assert done == ["0", "1", "2", "stop", "3", "4", "start"]

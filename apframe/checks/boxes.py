@@ -1,4 +1,4 @@
-"""Boxes and areas that cannot be meant: outside their image, empty, in other units, twice the same."""
+"""Checks of boxes and areas: outside their image, empty, in other units, duplicated."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from apframe.similarity.box_iou import box_iou
 from apframe.similarity.extents import with_image_sizes
 from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
-_SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1
-_NEAR = 0.9  # IoU from which two boxes are taken for one
-_MOSTLY = 0.99  # a share that is nearly all
-_OFTEN = 0.1  # a share of boxes beyond their image that is no slip
+_SLACK = 1.0  # pixels that a box may reach beyond its image without a finding: some tools count pixels from 1
+_NEAR = 0.9  # IoU from which two boxes count as duplicates
+_MOSTLY = 0.99  # the share that counts as nearly all
+_OFTEN = 0.1  # the share of boxes beyond their image that cannot be a slip
 
 
 def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
-    """Of rows with boxes `outside_image`, `empty_box`, `fractions`, `corners`.
+    """Find `outside_image`, `empty_box`, `fractions` and `corners` in rows with boxes.
 
     Parameters
     ----------
     table
         "annotations" or "detections"
     frame, images
-        canonical; where the size of an image is not known, nothing is said about what is outside of it
+        canonical; images of unknown size have no findings about boxes outside of them
 
     Notes
     -----
-    `corners` are boxes given as left, top, right, bottom: taken as they are, a tenth of them or more end beyond their image,
-    but in nearly all rows the third and fourth number are at least the first and second, and inside the image.
+    `corners` are boxes written as left, top, right, bottom: read as x, y, width, height, a tenth of them or more end beyond
+    their image, but in nearly all rows the third and fourth number are at least the first and second, and inside the image.
 
     >>> boxes = pl.DataFrame({"detection_id": [1], "image_id": [1], "x": [90.0], "y": [0.0], "width": [20.0], "height": [9.0]})
     >>> images = pl.DataFrame({"image_id": [1], "image_width": [100], "image_height": [100]})
@@ -67,10 +67,10 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         problem = (
             f"boxes of the {table} seem to be left, top, right, bottom: as x, y, width, height, {share_out:.0%} leave the image"
         )
-        remedy = f"Give {spelled('box_format', 'xyxy')}, or convert them: width = right - left, height = bottom - top."
+        remedy = f"Give {option_name('box_format', 'xyxy')}, or convert them: width = right - left, height = bottom - top."
         yield of_table("warning", "corners", table, boxes.height, problem, remedy)
     elif boxes.height and flags["fraction"].all() and not flags["empty"].all():
-        remedy = f"Give {spelled('relative', 'True')}, or multiply them by the sizes of their images."
+        remedy = f"Give {option_name('relative', 'True')}, or multiply them by the sizes of their images."
         problem = f"all boxes of the {table} are between 0 and 1, so they seem to be fractions of the image"
         yield of_table("warning", "fractions", table, boxes.height, problem, remedy)
     else:
@@ -86,7 +86,7 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
 
 
 def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
-    """`image_size`: a width or height that is given, but not positive.
+    """Find `image_size`: a width or height that is known but not positive.
 
     >>> images = pl.DataFrame({"image_id": [1], "image_width": [0], "image_height": [480]})
     >>> [finding.check for finding in check_image_sizes(images)]
@@ -98,7 +98,7 @@ def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
 
 
 def check_areas(annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`area_of_box`: without a mask, but with an area that is 0, or larger than the box by a hundredth and a pixel or more.
+    """Find `area_of_box`: without a mask, an area that is 0, or larger than the box by a hundredth and a pixel or more.
 
     >>> annotations = pl.DataFrame({
     ...     "annotation_id": [3, 4], "width": [9.0, 9.0], "height": [9.0, 9.0], "area": [500.0, 0.0]})
@@ -114,7 +114,7 @@ def check_areas(annotations: pl.DataFrame) -> Iterable[Finding]:
 
 
 def check_near_duplicates(annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`near_duplicate`: annotations of an image and category that overlap an earlier one by IoU .9 or more; crowds aside.
+    """Find `near_duplicate`: annotations with IoU .9 or more with an earlier one of their image and category, except crowds.
 
     >>> annotations = pl.DataFrame({
     ...     "annotation_id": [1, 2], "image_id": [1, 1], "category_id": [1, 1], "is_crowd": [False, False],
@@ -122,7 +122,7 @@ def check_near_duplicates(annotations: pl.DataFrame) -> Iterable[Finding]:
     >>> [finding.rows for finding in check_near_duplicates(annotations)]
     [('2',)]
     """
-    # areas of such boxes differ by less than the step, so that only neighbouring sizes are compared: cells may be crowded
+    # areas of such boxes differ by less than the step, so only neighbouring sizes are compared, because cells may be crowded
     size = ((pl.col("width") * pl.col("height")).log() / -math.log(_NEAR - 0.01)).floor().cast(pl.Int64)
     boxes = annotations.lazy().with_row_index("place").filter(~pl.col("is_crowd") & (pl.col("width") * pl.col("height") > 0))
     boxes = boxes.select("place", "image_id", "category_id", *BOX, size=size)
@@ -131,6 +131,6 @@ def check_near_duplicates(annotations: pl.DataFrame) -> Iterable[Finding]:
     pairs = pairs.filter(pl.col("place") > pl.col("place_right"))
     later = pairs.filter(box_iou() >= _NEAR).select("place").unique().collect(engine="streaming")["place"]
     flags = pl.int_range(annotations.height, dtype=pl.UInt32, eager=True).is_in(later.implode())
-    problem = f"the box is nearly that of an earlier annotation of the same image and category (IoU {_NEAR} or more)"
+    problem = f"the box nearly equals that of an earlier annotation of the same image and category (IoU {_NEAR} or more)"
     remedy = "Keep one of each: a detection matches only one of them, and the others are missed."
     yield from of_rows("warning", "near_duplicate", "annotations", annotations, flags, problem, remedy)

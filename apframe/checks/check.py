@@ -1,4 +1,4 @@
-"""`check`: everything that is wrong or suspicious in a data set and its results, as one table."""
+"""`check`: find everything wrong or suspicious in a data set and its results, as one table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from apframe.validation import Report, validating
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
 
-_WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared
+_WRITTEN = {"fractions", "corners"}  # findings about one table, which a comparison of both explains better
 _MISPLACED = _WRITTEN | {
     "field_order",
     "shifted_ids",
@@ -62,29 +62,29 @@ _MISPLACED = _WRITTEN | {
 def check(truth: TruthLike, detections: DetectionsLike | None = None, **options: Unpack[ReadingOptions]) -> Findings:
     """Find errors and suspicious values in a data set and, if given, in its results.
 
-    Errors are the rows that `evaluate` refuses, or leaves out with `invalid="drop"`. The other checks, of what is only
-    doubtful, are of the other rows.
+    Errors are the rows that `evaluate` rejects, or drops with `invalid="drop"`. All other checks, for doubtful values, look at
+    the remaining rows.
 
     Parameters
     ----------
     truth
-        as `evaluate` takes it: a `Dataset`, a path of any format, a dict as `json.load` returns it for COCO; also a dict of
-        the tables `images`, `categories` and `annotations`, which hold columns. The path of judgements of search runs is taken
-        too: see `check_run`.
+        as for `evaluate`: a `Dataset`, a path of any format, a dict as `json.load` returns it for COCO; also a dict of the
+        tables `images`, `categories` and `annotations`, each a dict of columns. The path of judgements of search runs is
+        accepted too: see `check_run`.
     detections
-        as `evaluate` takes them; None checks the ground truth alone.
+        as for `evaluate`; None checks only the ground truth.
 
     Returns
     -------
-    A frame with a row for each finding, none where all is well; the most severe first, then those of most rows. It is
-    printed as a line for each.
+    A frame with a row for each finding, empty without findings; the most severe first, then those with the most rows. It
+    prints a line for each finding.
 
-    - `severity`: "error" (evaluation refuses it), "warning" (numbers are probably not what is meant), "note" (worth knowing)
-    - `check`: a short name of what was looked for
-    - `table`, `n_rows`, `rows`: where it is, in how many rows, and the ids of the first five ("row 3": the third one, where
-      ids are missing; none where it is about the table as a whole)
-    - `problem`, `remedy`: in words, and what to do; "3 of 10 annotations" are 3 of all 10 that the source has, including those
-      that were left out
+    - `severity`: "error" (evaluation rejects it), "warning" (numbers are probably wrong), "note" (worth knowing)
+    - `check`: the name of the check
+    - `table`, `n_rows`, `rows`: the table, the number of rows, and the ids of the first five ("row 3" is the third row if ids
+      are missing; empty if the finding is about the table as a whole)
+    - `problem`, `remedy`: the problem in words, and what to do; "3 of 10 annotations" counts all 10 of the source, including
+      rows that were left out
 
     The checks are
 
@@ -105,9 +105,9 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     Raises
     ------
     FormatError
-        a path that is missing or of no format that can be told, a file that cannot be parsed.
+        a path that is missing or of an unrecognized format, a file that cannot be parsed.
     ParameterError
-        no such format, an option that it does not take, or options of files with what is in memory.
+        an unknown format, an option that it does not accept, or options of files with data in memory.
 
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},
@@ -122,36 +122,36 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
             return check_run(truth, detections)
         reading = reading.of_files(truth, detections)
         report = Report()
-        with collecting() as said, validating(report), pool() as others:
+        with collecting() as warnings_, validating(report), pool() as others:
             read = others.submit(_truth, truth, reading, report, alone=detections is None)
-            found = None if detections is None else _found(detections, reading, report, read.result)
+            detections_ = None if detections is None else _detections_of(detections, reading, report, read.result)
             dataset = read.result()
-    dataset, found = dataset and with_upright_boxes(dataset), None if found is None else upright(found)
+    dataset, detections_ = dataset and with_upright_boxes(dataset), None if detections_ is None else upright(detections_)
     findings = [of_fault(each) for each in report.faults]
     missing = MissingResultsWarning.__name__
     findings += check_plugins()
-    findings += [check_missing(message) for category, message in said if category == missing]
-    warn_again(each for each in said if each[0] not in (missing, BoxFormatWarning.__name__))
+    findings += [check_missing(message) for category, message in warnings_ if category == missing]
+    warn_again(each for each in warnings_ if each[0] not in (missing, BoxFormatWarning.__name__))
     refused_of = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)
-    if found is not None:
-        findings += _check_results(found, dataset)
-    if dataset is not None and found is not None and "shifted_ids" not in {finding.check for finding in findings}:
-        are_yolo = reading.results_format == "yolo" and not {"mask", "keypoints"} & set(found.columns)
-        misplaced = list(check_misplaced(found, dataset, are_yolo=are_yolo))
+    if detections_ is not None:
+        findings += _check_results(detections_, dataset)
+    if dataset is not None and detections_ is not None and "shifted_ids" not in {finding.check for finding in findings}:
+        are_yolo = reading.results_format == "yolo" and not {"mask", "keypoints"} & set(detections_.columns)
+        misplaced = list(check_misplaced(detections_, dataset, are_yolo=are_yolo))
         explained = _WRITTEN if misplaced else set()
         if any(each.check == "field_order" for each in misplaced):  # another field was read as the score
             explained = {*_WRITTEN, "filtered_results"}
         findings = [each for each in findings if each.check not in explained] + misplaced
-    if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
-        findings += check_overlaps(found, dataset.core("annotations"))
-    empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
+    if dataset is not None and detections_ is not None and not _MISPLACED & {finding.check for finding in findings}:
+        findings += check_overlaps(detections_, dataset.core("annotations"))
+    empty = {"no_annotations": "annotations", "no_detections": "detections"}  # possibly because all rows were rejected
     return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), report.n_rows)
 
 
 def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dataset | None:
-    """The valid rows as a data set, with their masks; None if a whole table cannot be read."""
+    """Return the valid rows as a data set, with their masks; None if a whole table cannot be read."""
     try:
         dataset = replace(reading, masks=True).dataset(source, beside_results=not alone).with_masks
     except (ColumnError, IdTypeError, RowError) as error:
@@ -161,8 +161,8 @@ def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dat
     return dataset
 
 
-def _found(source: Any, reading: Reading, report: Report, truth: Callable[[], Dataset | None]) -> pl.DataFrame | None:
-    """Canonical detections of what is right; None where there are none, as the table cannot be read.
+def _detections_of(source: Any, reading: Reading, report: Report, truth: Callable[[], Dataset | None]) -> pl.DataFrame | None:
+    """Return the valid rows as canonical detections; None if the table cannot be read.
 
     Without a data set, the results are checked on their own, if their format allows it.
     """
@@ -180,7 +180,7 @@ def _found(source: Any, reading: Reading, report: Report, truth: Callable[[], Da
 
 
 def worst(findings: pl.DataFrame) -> str | None:
-    """The highest severity among findings, None if there are none.
+    """Return the highest severity among findings, None without findings.
 
     >>> worst(check({"images": [], "categories": [], "annotations": []}))
     'warning'
@@ -201,18 +201,18 @@ def _check_dataset(dataset: Dataset) -> Iterable[Finding]:
     yield from check_yaws("annotations", annotations)
 
 
-def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Finding]:
-    yield from check_scores(found)
-    yield from check_shapes("detections", found)
-    yield from check_yaws("detections", found)
-    yield from check_repeats(found)
-    yield from check_numbers(found)
+def _check_results(detections: pl.DataFrame, dataset: Dataset | None) -> Iterable[Finding]:
+    yield from check_scores(detections)
+    yield from check_shapes("detections", detections)
+    yield from check_yaws("detections", detections)
+    yield from check_repeats(detections)
+    yield from check_numbers(detections)
     if dataset is not None:
         images = dataset.core("images")
-        yield from check_filtered(found, images.height)
-        yield from check_references(found, dataset)
-        yield from check_boxes("detections", found, images)
-        yield from check_masks("detections", found, images)
-        yield from check_label_maps(found, dataset)
-        yield from check_shifts(found, dataset)
-        yield from check_sides(found, dataset.core("annotations"))
+        yield from check_filtered(detections, images.height)
+        yield from check_references(detections, dataset)
+        yield from check_boxes("detections", detections, images)
+        yield from check_masks("detections", detections, images)
+        yield from check_label_maps(detections, dataset)
+        yield from check_shifts(detections, dataset)
+        yield from check_sides(detections, dataset.core("annotations"))

@@ -1,4 +1,4 @@
-"""Cuboids that cannot be meant: yaws in degrees, length and width exchanged."""
+"""Checks of cuboids: yaws in degrees, length and width exchanged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apframe.similarity.footprints import FOOTPRINT
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.cuboids import like_degrees
 
-_ALIKE = 0.5  # IoU of a detection and what it is about
-_LEAST, _SHARE = 10, 0.1  # so many annotations at least, and such a share of them, have a detection that fits then
-_TIMES = 2  # as many as have one as they are
+_ALIKE = 0.5  # IoU from which a detection fits an annotation
+_LEAST, _SHARE = 10, 0.1  # the number and the share of annotations that must have a fitting detection after the exchange
+_TIMES = 2  # how many times as many as before the exchange
 
 
 def check_yaws(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
-    """`degrees`: more than half of the yaws are beyond 7, where a full turn is 6.28.
+    """Find `degrees`: more than half of the yaws are beyond 7, although a full turn is 6.28.
 
     >>> [finding.problem for finding in check_yaws("annotations", pl.DataFrame({"cuboid_yaw": [90.0, -180.0, 0.0]}))]
     ['most values of cuboid_yaw, such as 90.0, look like degrees']
@@ -27,14 +27,14 @@ def check_yaws(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
     degrees = like_degrees(frame)
     if degrees is not None:
         problem = f"most values of cuboid_yaw, such as {degrees}, look like degrees"
-        yield of_table("warning", "degrees", table, frame.height, problem, "Give radians: multiply them by pi / 180.")
+        yield of_table("warning", "degrees", table, frame.height, problem, "Convert them to radians: multiply by pi / 180.")
 
 
 def check_sides(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`swapped_sides`: twice as many annotations have a detection that fits if length and width are exchanged, and many have.
+    """Find `swapped_sides`: with length and width exchanged, many annotations, twice as many as before, have a detection.
 
-    It fits if its IoU seen from above is .5 or more, on the same image, of any category. It is the same if a yaw is a quarter
-    turn off.
+    A detection fits if its IoU seen from above is .5 or more, on the same image, of any category. A yaw that is off by a
+    quarter turn has the same effect.
 
     >>> car = {"image_id": 1, "cuboid_y": 0.0, "cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_yaw": 0.3, "is_crowd": False}
     >>> cars = pl.DataFrame([car | {"cuboid_x": 9.0 * k} for k in range(20)])
@@ -46,17 +46,23 @@ def check_sides(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable
         return
     is_sound = pl.all_horizontal(pl.col(FOOTPRINT).is_finite(), pl.col("cuboid_length", "cuboid_width") > 0)
     columns = ["image_id", *FOOTPRINT]
-    found, expected = detections.select(columns).filter(is_sound), annotations.select(*columns, "is_crowd").filter(is_sound)
-    found = of_some_images(found)
-    expected = expected.filter(is_known(expected["image_id"], found["image_id"].unique()))
-    cell = pl.concat([found["image_id"], expected["image_id"]]).rank("dense").cast(pl.Int64).alias("cell")
-    found, expected = found.with_columns(cell.head(found.height)), expected.with_columns(cell.tail(expected.height))
-    exchanged = found.with_columns(cuboid_length="cuboid_width", cuboid_width="cuboid_length")
-    as_is, n_exchanged = (BevIoU().pair(each, expected, _ALIKE)["annotation"].n_unique() for each in (found, exchanged))
-    if n_exchanged >= max(_LEAST, _SHARE * expected.height, _TIMES * as_is + 1):
+    fitting, expected = (
+        detections.select(columns).filter(is_sound),
+        annotations.select(*columns, "is_crowd").filter(is_sound),
+    )
+    fitting = of_some_images(fitting)
+    expected = expected.filter(is_known(expected["image_id"], fitting["image_id"].unique()))
+    cell = pl.concat([fitting["image_id"], expected["image_id"]]).rank("dense").cast(pl.Int64).alias("cell")
+    fitting, expected = (
+        fitting.with_columns(cell.head(fitting.height)),
+        expected.with_columns(cell.tail(expected.height)),
+    )
+    exchanged = fitting.with_columns(cuboid_length="cuboid_width", cuboid_width="cuboid_length")
+    n_unchanged, n_exchanged = (BevIoU().pair(each, expected, _ALIKE)["annotation"].n_unique() for each in (fitting, exchanged))
+    if n_exchanged >= max(_LEAST, _SHARE * expected.height, _TIMES * n_unchanged + 1):
         problem = (
             f"{n_exchanged / expected.height:.0%} of the annotations have a detection that fits (IoU {_ALIKE} or more seen "
-            f"from above) if length and width are exchanged, and {as_is / expected.height:.0%} as they are"
+            f"from above) if length and width are exchanged, but only {n_unchanged / expected.height:.0%} as written"
         )
         remedy = "Exchange cuboid_length and cuboid_width in one of the tables, or turn its yaws by a quarter (pi / 2)."
         yield of_table("warning", "swapped_sides", "detections", detections.height, problem, remedy)

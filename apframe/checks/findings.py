@@ -20,13 +20,13 @@ _SCHEMA: dict[str, Any] = {
 }  # fmt: skip
 
 
-# how a problem is worded: what some rows do ("have no annotations"), what is wrong in them ("area is 0"), or as a sentence
+# the wording of a problem: a predicate of rows ("have no annotations"), a clause ("area is 0"), or a sentence
 Wording = Literal["predicate", "clause", "sentence"]
 _SINGULAR = {"have": "has", "are": "is", "share": "shares"}
 
 
 def as_sentence(remedy: str) -> str:
-    """The remedy of an error, which follows a semicolon there, as a sentence of its own.
+    """Turn the remedy of an error, which follows a semicolon there, into a sentence.
 
     >>> as_sentence("correct it")
     'Correct it.'
@@ -36,10 +36,10 @@ def as_sentence(remedy: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found; the fields are columns of the table, see `apframe.checks.check.check`.
+    """One finding; the fields are columns of the table, see `apframe.checks.check.check`.
 
-    What `problem` says of some rows does not say how many: the table counts them among all rows that were given, whatever
-    was left out before this was found.
+    `problem` does not contain the number of rows: the table adds it, among all rows of the input, including rows that were
+    left out before the check.
     """
 
     severity: str
@@ -52,7 +52,7 @@ class Finding:
     wording: Wording = "sentence"
 
     def sentence(self, n_given: int | None) -> str:
-        """The problem with how many rows it is in, of how many that were given (None: not known).
+        """Return the problem with the number of affected rows, of `n_given` rows in all (None if unknown).
 
         >>> Finding("note", "dark", "images", 1, ("8",), "are dark", "Wait.", "predicate").sentence(300)
         '1 of 300 images is dark'
@@ -61,7 +61,7 @@ class Finding:
         """
         if self.wording == "sentence":
             return self.problem
-        if self.table not in TABLES:  # an error of what is made of a table
+        if self.table not in TABLES:  # an error of something derived from a table
             return f"{self.table}: {self.problem}"
         row = noun(self.table)
         rows = counted(self.n_rows, row) if n_given is None else f"{self.n_rows:,} of {counted(n_given, row)}"
@@ -74,9 +74,9 @@ class Finding:
 def of_rows(
     severity: str, check: str, table: str, frame: pl.DataFrame, flags: pl.Series, problem: str, remedy: str
 ) -> Iterable[Finding]:
-    """A finding about the flagged rows, named by the key of their table; none where no row is flagged (null is not).
+    """Yield a finding about the flagged rows, named by the key of their table; nothing if no row is flagged (null is not).
 
-    A problem that starts with a verb in the plural ("have", "are", "share") is a predicate, another one a clause.
+    A problem that starts with a verb in the plural ("have", "are", "share") is a predicate, any other one a clause.
 
     >>> frame = pl.DataFrame({"image_id": [7, 8]})
     >>> for finding in of_rows("note", "dark", "images", frame, pl.Series([False, True]), "are dark", "Wait."):
@@ -89,7 +89,7 @@ def of_rows(
 def of_ids(
     severity: str, check: str, table: str, ids: pl.Series, problem: str, remedy: str, otherwise: Wording = "sentence"
 ) -> Iterable[Finding]:
-    """A finding about what has these ids, none without any; `otherwise` is how a problem is worded that is no predicate.
+    """Yield a finding about these ids, nothing without ids; `otherwise` is the wording of a problem that is no predicate.
 
     >>> [finding.n_rows for finding in of_ids("note", "dark", "images", pl.Series([7, 8]), "are dark", "Wait.")]
     [2]
@@ -100,12 +100,12 @@ def of_ids(
 
 
 def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str) -> Finding:
-    """A finding about a table as a whole, in a sentence."""
+    """Return a finding about a table as a whole, in a sentence."""
     return Finding(severity, check, table, n_rows, (), problem, remedy)
 
 
 def of_fault(fault: Fault, severity: str = "error") -> Finding:
-    """Turn a fault that evaluation refuses into a finding.
+    """Turn a fault that evaluation rejects into a finding.
 
     >>> from apframe.exceptions import RowError
     >>> error = RowError("detections", "score is missing", "row", [3], "supply it or remove these rows")
@@ -121,7 +121,7 @@ def of_fault(fault: Fault, severity: str = "error") -> Finding:
 
 
 class Findings(pl.DataFrame):
-    """The table of findings: a frame like any other, but printed as a line for each, for frames cut long texts off."""
+    """The table of findings: a frame that prints a line for each finding, because frames cut long texts off."""
 
     def __str__(self) -> str:
         counts = [counted(n, name) for name, n in self.group_by("severity").len().sort("severity").rows()]
@@ -138,7 +138,7 @@ def _line(finding: dict[str, Any]) -> str:
 
 
 def as_table(findings: Iterable[Finding], n_given: Mapping[str, int]) -> Findings:
-    """The table: the most severe first, then what concerns most rows; `n_given` are the rows that each table came with.
+    """Return the table of findings: the most severe first, then those of most rows; `n_given` is the size of each input table.
 
     >>> findings = [
     ...     Finding("note", "a", "images", 9, (), "are dark", "Wait.", "predicate"),

@@ -1,4 +1,4 @@
-"""Label maps of both sides: whether they can be compared, and have the segments and labels that are listed."""
+"""Checks of label maps: they can be compared, and contain the listed segments and labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apframe.validation import Fault
 
 
 def check_labels(dataset: Dataset) -> Iterable[Finding]:
-    """`unnamed_label`: labels that count as classes, although only others have a name.
+    """Find `unnamed_label`: labels without a name that count as classes.
 
     >>> list(check_labels(Dataset({"image_id": [1]}, {"category_id": [1]}, {})))
     []
@@ -29,7 +29,7 @@ def check_labels(dataset: Dataset) -> Iterable[Finding]:
 
 
 def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`label_map`: an error that evaluation would stop at as it counts pixels; `listed_segments`: annotated ones that differ.
+    """Find `label_map`, errors at which evaluation stops while it counts pixels, and `listed_segments`, unlike the maps.
 
     The label maps of the images with detections are opened, which takes as long as evaluation does.
 
@@ -38,14 +38,14 @@ def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     """
     images = dataset.images
     are_of_maps = "label_map" in images.columns and {"label_map", "segment_id"} <= {*detections.columns}
-    if not are_of_maps or "segment_id" not in (annotations := dataset.annotations).columns:  # which may have to be read
+    if not are_of_maps or "segment_id" not in (annotations := dataset.annotations).columns:  # may read the annotations
         return
     from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
 
-    found = detections.filter(is_known(detections["image_id"], images["image_id"]))
+    of_known_images = detections.filter(is_known(detections["image_id"], images["image_id"]))
     try:
         with collecting() as warnings:
-            count_overlaps(found, images, annotations=annotations)
+            count_overlaps(of_known_images, images, annotations=annotations)
     except InputError as error:
         yield of_fault(replace(Fault.of_error(error), check="label_map"))
         return

@@ -1,4 +1,4 @@
-"""Masks that cannot be decoded, and areas that are not those of their masks."""
+"""Checks of masks: they can be decoded, and areas are those of the masks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from apframe.exceptions import ColumnError
 from apframe.similarity.extents import with_image_sizes
 from apframe.validation import Report, validating
 
-# An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
-# published areas of COCO's crowds by up to 13 %.
+# Areas that were computed from outlines differ from the number of pixels, most for shapes with long edges; the published
+# areas of COCO's crowds differ by up to 13 %.
 _SHARE, _PER_SIDE = 0.25, 0.5
 
 
 def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
-    """`missing_mask`, `invalid_mask`, `mask_size`, and of annotations `area_of_mask`.
+    """Find `missing_mask`, `invalid_mask`, `mask_size`, and for annotations `area_of_mask`.
 
-    An area is in doubt where it differs from the number of pixels by more than a quarter of these, and half the mask's width
-    and height.
+    An area is doubtful if it differs from the number of pixels by more than a quarter of that number plus half the sum of the
+    mask's width and height.
 
     >>> images = pl.DataFrame({"image_id": [1], "image_width": [100], "image_height": [100]})
     >>> triangle = pl.DataFrame({
@@ -33,8 +33,8 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         return
     from apframe.tables.shapes.mask_columns import mask_extents, of_other_size, sound_masks  # which bring in NumPy
 
-    given = frame.filter(has_mask(frame["mask"]))
-    if given.is_empty():
+    with_masks = frame.filter(has_mask(frame["mask"]))
+    if with_masks.is_empty():
         return
     missing = ~has_mask(frame["mask"])
     problem, remedy = "have no mask, while others do", "Supply their masks if masks are compared. Boxes do not need them."
@@ -42,11 +42,13 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     report = Report()
     try:
         with validating(report):
-            rows, masks = sound_masks(table, with_image_sizes(given.drop("image_width", "image_height", strict=False), images))
+            rows, masks = sound_masks(
+                table, with_image_sizes(with_masks.drop("image_width", "image_height", strict=False), images)
+            )
     except ColumnError as error:
         report.add_error(error)
-    # where there are boxes, evaluating these goes well
-    severity = "warning" if "x" in given.columns and not given["x"].null_count() else "error"
+    # boxes, if present, can still be evaluated
+    severity = "warning" if "x" in with_masks.columns and not with_masks["x"].null_count() else "error"
     faults = [
         fault if isinstance(fault.error, ColumnError) else replace(fault, check="invalid_mask") for fault in report.faults
     ]
@@ -72,7 +74,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
 
 
 def has_mask(masks: pl.Series) -> pl.Series:
-    """Flags: neither null nor an empty list, which some tools write where there is only a box.
+    """Return flags of masks that are neither null nor an empty list, which some tools write for objects with only a box.
 
     >>> has_mask(pl.Series(["[[0, 0, 9, 0, 9, 9]]", "[]", None])).to_list()
     [True, False, False]

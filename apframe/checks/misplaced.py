@@ -1,4 +1,4 @@
-"""Boxes that fit nothing as they are, but would if they were written in another way: hypotheses tested by overlap."""
+"""Checks of boxes that would fit annotations if they were written in another way: hypotheses tested by overlap."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import spelled
+from apframe.wording import option_name
 
-# believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now
+# a hypothesis is accepted if this share of the annotations gets a fitting detection, and this many times as many as now
 _SHARE, _TIMES, _LEAST = 0.2, 4, 10
 _IOU = 0.5
-_CELLS = 5  # images and categories with one annotation, from which on a scale can be told
+_CELLS = 5  # minimum number of images and categories with one annotation for estimating a scale
 _ON = ("image_id", "category_id")
 _FORMATS = {"corners": "xyxy", "centres": "cxcywh"}
-# the numbers of a line of YOLO's text beside class and score: their names, and the usual box of them, for awk and as SQL
+# the numbers of a line of YOLO's text besides class and score: their names, and the usual box of them, for awk and as SQL
 _LAYOUTS = {
     "x y width height": ("{0}", "{1}", "{2}", "{3}"),
     "left top right bottom": ("({0} + {2}) / 2", "({1} + {3}) / 2", "{2} - {0}", "{3} - {1}"),
     "left top width height": ("{0} + {2} / 2", "{1} + {3} / 2", "{2}", "{3}"),
 }
-_FIELDS = (  # as they were read from a line: class x y width height score
+_FIELDS = (  # as read from a line: class x y width height score
     "((x + width / 2) / image_width)", "((y + height / 2) / image_height)",
     "(width / image_width)", "(height / image_height)", "score",
 )  # fmt: skip
@@ -38,7 +38,7 @@ _SWAP = '{table}.rename({{"x": "y", "y": "x", "width": "height", "height": "widt
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """A hypothesis about boxes: a short name, words for it, what to do, and the boxes as x, y, width, height in pixels."""
+    """A hypothesis about boxes: its name, words, remedy, and the boxes as x, y, width, height in pixels."""
 
     check: str
     words: str
@@ -47,13 +47,13 @@ class _Hypothesis:
 
 
 def check_misplaced(detections: pl.DataFrame, dataset: Dataset, *, are_yolo: bool = False) -> Iterable[Finding]:
-    """`corners`, `centres`, `swapped_axes`, `fractions`, `scaled`, `resized_images`: how boxes were probably meant.
+    """Find `corners`, `centres`, `swapped_axes`, `fractions`, `scaled`, `resized_images`: the probable way boxes were written.
 
-    `field_order`: of YOLO's text, in which order the numbers of a line were written.
+    `field_order` is another order of the numbers in lines of YOLO's text.
 
-    Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. With the
-    right one, many annotations have a detection on their image that fits (IoU .5). It is believed if these are a fifth of the
-    annotations, at least 10, and more than four times as many as before. Scales are those of boxes in images with one
+    Each way of writing boxes is tried on the detections, and if it could differ between the two tables on the annotations. With
+    the right one, many annotations have a fitting detection (IoU .5) on their image. It is accepted if these are a fifth of the
+    annotations, at least 10, and more than four times as many as before. Scales are estimated from boxes in images with one
     annotation of a category.
 
     Parameters
@@ -61,7 +61,7 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset, *, are_yolo: boo
     detections
         canonical
     are_yolo
-        whether they were read from YOLO's text, as class, the middle, width, height and score
+        True if they were read from YOLO's text, as class, centre, width, height and score
 
     >>> boxes = {"x": [10.0 * k for k in range(10)], "y": [30.0] * 10, "width": [20.0] * 10, "height": [9.0] * 10}
     >>> ids = {"image_id": range(10), "category_id": [1] * 10}
@@ -74,32 +74,32 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset, *, are_yolo: boo
     images = dataset.core("images")
     annotations = dataset.core("annotations").filter(pl.col("x").is_not_null())
     on_annotated = is_known(detections["image_id"], annotations["image_id"].unique()) & detections["x"].is_not_null()
-    found = with_image_sizes(detections.filter(on_annotated).select("score", *_ON, *BOX), images)
-    sample = of_some_images(found)
+    sized = with_image_sizes(detections.filter(on_annotated).select("score", *_ON, *BOX), images)
+    sample = of_some_images(sized)
     expected = with_image_sizes(annotations.select(*_ON, *BOX, "is_crowd"), images)
     n_own, n = n_fitted(sample, expected, ("image_id",), _IOU)
-    least = max(_SHARE * n, _LEAST, _TIMES * n_own + 1)
-    if n < least:
+    min_fitting = max(_SHARE * n, _LEAST, _TIMES * n_own + 1)
+    if n < min_fitting:
         return
     believed = []
-    for table, hypothesis in _hypotheses(found, expected, are_yolo):
+    for table, hypothesis in _hypotheses(sized, expected, are_yolo):
         sides = {"detections": sample, "annotations": expected}
         sides[table] = sides[table].with_columns(**hypothesis.boxes)
         n_fitting, _ = n_fitted(sides["detections"], sides["annotations"], ("image_id",), _IOU)
-        if n_fitting >= least:
+        if n_fitting >= min_fitting:
             believed.append((n_fitting, table, hypothesis))
     if believed:
         n_fitting, table, best = max(believed, key=lambda each: each[0])  # the first of equal ones, which is the simplest
         problem = (
-            f"boxes of the {table} seem to be {best.words}: {n_fitting / n:.0%} of the annotations have a detection that fits "
-            f"then, as they are {n_own / n:.0%}"
+            f"boxes of the {table} seem to be {best.words}: {n_fitting / n:.0%} of the annotations then have a detection that "
+            f"fits, instead of {n_own / n:.0%}"
         )
         rows = {"detections": detections.height, "annotations": annotations.height}
         yield of_table("warning", best.check, table, rows[table], problem, best.remedy)
 
 
-def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame, are_yolo: bool) -> Iterator[tuple[str, _Hypothesis]]:
-    """The hypotheses for each table, the simplest first."""
+def _hypotheses(detections: pl.DataFrame, expected: pl.DataFrame, are_yolo: bool) -> Iterator[tuple[str, _Hypothesis]]:
+    """Yield the hypotheses for each table, the simplest first."""
     if are_yolo:
         yield from (("detections", order) for order in _orders())
     for relative, swapped, name in product((False, True), (False, True), (None, *_FORMATS)):
@@ -107,12 +107,12 @@ def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame, are_yolo: bool) -> 
             yield "detections", _written("detections", name, swapped, relative)
     for name in _FORMATS:
         yield "annotations", _written("annotations", name, False, False)
-    for hypothesis in _scales(found, expected):
+    for hypothesis in _scales(detections, expected):
         yield "detections", hypothesis
 
 
 def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hypothesis:
-    """Boxes written in one of the `_FORMATS`, with x and y swapped, as fractions of the image, or several of these."""
+    """Return the hypothesis that boxes have one of the `_FORMATS`, swapped x and y, fractions, or several of these."""
     first, second, third, fourth = (pl.col(side) for side in BOX)
     if swapped:
         first, second, third, fourth = second, first, fourth, third
@@ -127,19 +127,19 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
     words = {None: "x, y, width, height", "corners": "two corners", "centres": "a centre and a size"}[name]
     words += ", with x and y swapped" if swapped else ""
     words += ", as fractions of the image" if relative else ""
-    options = [spelled("box_format", _FORMATS[name])] if name else []
-    options += [spelled("relative", "True")] if relative else []
-    given = f"give {' and '.join(options)}" if options else ""
+    options = [option_name("box_format", _FORMATS[name])] if name else []
+    options += [option_name("relative", "True")] if relative else []
+    reread = f"give {' and '.join(options)}" if options else ""
     if table == "annotations":
-        given = f"read the ground truth with {' and '.join(options)} (read_dataset, apframe convert)"
+        reread = f"read the ground truth with {' and '.join(options)} (read_dataset, apframe convert)"
     swap = f"exchange x and y: {_SWAP.format(table=table)}" if swapped else ""
-    remedy = ", then ".join(filter(None, (swap, given)))
+    remedy = ", then ".join(filter(None, (swap, reread)))
     check = name or ("swapped_axes" if swapped else "fractions")
     return _Hypothesis(check, words, as_sentence(remedy), dict(zip(BOX, (x, y, width, height), strict=True)))
 
 
 def _orders() -> Iterator[_Hypothesis]:
-    """Lines of YOLO's text with the score in another place, or another kind of box; the class is the whole number in front."""
+    """Yield other orders of the fields in YOLO's text: the score in another place, or other boxes; the class stays in front."""
     width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
     for place, (layout, box) in product((4, 0, 1, 2, 3), _LAYOUTS.items()):
         names = layout.split()
@@ -156,10 +156,10 @@ def _orders() -> Iterator[_Hypothesis]:
         yield _Hypothesis("field_order", f"in lines of {order}", remedy, boxes)
 
 
-def _scales(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[_Hypothesis]:
-    """Boxes at another scale than the annotations, the same in all images, or that of images resized to one size."""
+def _scales(detections: pl.DataFrame, expected: pl.DataFrame) -> Iterator[_Hypothesis]:
+    """Yield hypotheses that boxes have another scale than the annotations: one scale for all images, or images of one size."""
     alone = expected.filter(~pl.col("is_crowd") & (pl.len().over(_ON) == 1))
-    best = found.sort("score", descending=True, maintain_order=True).unique(_ON, keep="first", maintain_order=True)
+    best = detections.sort("score", descending=True, maintain_order=True).unique(_ON, keep="first", maintain_order=True)
     cells = best.join(alone, on=list(_ON)).filter(pl.min_horizontal("width", "height", "width_right", "height_right") > 0)
     if cells.height < _CELLS:
         return
@@ -208,6 +208,6 @@ def _divided(across: pl.Expr, down: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def _whole(size: float) -> int:
-    """The size of an image that is near this one: a multiple of 32 within 1 %, else a whole number."""
+    """Return the likely size of an image near this one: a multiple of 32 within 1 %, else a whole number."""
     near = max(32, round(size / 32) * 32)
     return near if abs(near - size) <= 0.01 * size else max(1, round(size))

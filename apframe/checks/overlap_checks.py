@@ -1,4 +1,4 @@
-"""How many detections overlap annotations at all: next to none do where boxes are of another scale, or of other images."""
+"""The check that detections overlap annotations, which hardly any do if boxes have another scale or belong to other images."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apframe.checks.findings import Finding, of_table
 from apframe.evaluation.diagnose.rare_overlaps import LOW, n_overlapping, spread
 from apframe.tables.ids import is_known
 
-_LEAST, _SHARE = 50, 0.02  # of so many detections at least such a share overlaps something, however bad the model
+_LEAST, _SHARE = 50, 0.02  # of at least 50 detections, this share overlaps something, however bad the model
 
 
 def check_overlaps(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`no_overlap`: of 50 detections or more on images with annotations, less than 2 % overlap one by IoU .1, of any category.
+    """Find `no_overlap`: of 50 or more detections on images with annotations, less than 2 % overlap one by IoU .1.
 
     >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
     >>> annotations = pl.DataFrame([{"image_id": 1, "category_id": 1} | box])

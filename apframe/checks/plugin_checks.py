@@ -1,4 +1,4 @@
-"""Packages that add protocols and formats, and cannot be imported."""
+"""The check that packages with protocols and formats can be imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.plugins import find_plugins
 
 
 def check_plugins() -> Iterable[Finding]:
-    """`broken_plugin`: a protocol or a format of another package that cannot be imported.
+    """Find `broken_plugin`: a protocol or a format of another package that cannot be imported.
 
     >>> list(check_plugins())
     []

@@ -1,4 +1,4 @@
-"""Names that stand twice, what refers to nothing, and what nothing refers to."""
+"""Checks of names and references: duplicate names, unknown ids, rows that nothing refers to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apframe.evaluation.diagnose.shifted_ids import find_shifts
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import KEYS, NAMES
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 
 def check_truth(dataset: Dataset) -> Iterable[Finding]:
-    """`duplicate_name`, `annotation_id_0`, `no_annotations`, `unused_category`, `image_without_annotations`.
+    """Find `duplicate_name`, `annotation_id_0`, `no_annotations`, `unused_category` and `image_without_annotations`.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["cat", "cat"]}, {})
     >>> [finding.check for finding in check_truth(dataset)]
@@ -35,7 +35,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
         return
     ids = annotations["annotation_id"]
     if ids.dtype == pl.Int64:
-        problem = "annotation_id is 0, and pycocotools counts whatever matches it as missed"
+        problem = "annotation_id is 0, so pycocotools counts the detections that match it as unmatched"
         remedy = "Number annotations from 1 (apframe accepts 0 too)."
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
     for table, check, remedy in (
@@ -48,20 +48,20 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
 
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.evaluation.diagnose.shifted_ids`."""
+    """Find `shifted_ids`: ids that seem to follow another numbering, see `apframe.evaluation.diagnose.shifted_ids`."""
     for problem, remedy in find_shifts(detections, dataset):
         yield of_table("warning", "shifted_ids", "detections", detections.height, problem, as_sentence(remedy))
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`unknown_image` and `unknown_category` of detections.
+    """Find `unknown_image` and `unknown_category` in detections.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
     >>> found = pl.DataFrame({"detection_id": [1, 2], "image_id": [1, 5], "category_id": [9, 1]})
     >>> [(finding.severity, finding.check, finding.rows) for finding in check_references(found, dataset)]
     [('error', 'unknown_image', ('2',)), ('warning', 'unknown_category', ('1',))]
     """
-    supply = f"Supply the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})."
+    supply = f"Supply the ground truth of these results, or drop them ({option_name('unknown_images', 'drop')})."
     for severity, table, check, remedy in (
         ("error", "images", "unknown_image", supply),
         ("warning", "categories", "unknown_category", "Evaluation drops them. Correct the ids if others are meant."),

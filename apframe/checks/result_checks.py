@@ -1,4 +1,4 @@
-"""Checks of results by themselves: scores, repeated images, more detections than are counted."""
+"""Checks of results alone: scores, repeated images, more detections than are counted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from apframe.registry import published_for
 from apframe.tables.shapes.declarations import RELATIONS, shape_of
 from apframe.wording import counted
 
-_MOST = 100  # detections of an image and category that COCO counts
+_MOST = 100  # number of detections of an image and category that COCO counts
 
 
 def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
-    """`no_detections`, `score_outside_0_1`, `equal_scores`.
+    """Find `no_detections`, `score_outside_0_1` and `equal_scores`.
 
     >>> found = pl.DataFrame({"detection_id": [1, 2], "score": [97.0, 97.0]})
     >>> [finding.check for finding in check_scores(found)]
@@ -29,21 +29,21 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
         problem = "there are no detections, so everything is missed"
         yield of_table("warning", "no_detections", "detections", 0, problem, "Check that this is the right file.")
         return
-    if not scores.count():  # of segments, which have none
+    if not scores.count():  # segments have no scores
         return
     low, high = (float(edge) for edge in (scores.min(), scores.max()))  # type: ignore[arg-type]
     outside = (scores < 0) | (scores > 1)
     problem = f"score is not between 0 and 1 (all scores are from {low:g} to {high:g})"
-    remedy = "Nothing to do if scores are not probabilities: only their order counts. Otherwise bring them all to one scale."
+    remedy = "Nothing to do if scores are not probabilities: only their order counts. Otherwise rescale them all to one scale."
     yield from of_rows("warning", "score_outside_0_1", "detections", detections, outside, problem, remedy)
     if low == high and len(scores) > 1:
         yield of_table("warning", "equal_scores", "detections", len(scores), why_equal(low), as_sentence(EQUAL_REMEDY))
 
 
 def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]:
-    """`filtered_results`: a score threshold was probably applied, see `why_filtered`.
+    """Find `filtered_results`: a score threshold was probably applied, see `why_filtered`.
 
-    Equal scores are a finding of their own, and of relations only the top few of each image count.
+    Equal scores are a separate finding, and relations are left out because only the top few of each image count.
 
     >>> found = pl.DataFrame({"image_id": range(10), "score": [0.9, *[0.5] * 9]})
     >>> [finding.check for finding in check_filtered(found, 300)]
@@ -52,16 +52,16 @@ def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]
     scores = detections["score"]
     if scores.min() == scores.max() or shape_of(detections) is RELATIONS:
         return
-    said = why_filtered(scores, lambda: detections_per_image(detections, n_images))
-    if said is not None:
-        problem, remedy = said[0], f"{as_sentence(said[1])} Nothing to do if the protocol does not measure AP or AR."
+    reasons = why_filtered(scores, lambda: detections_per_image(detections, n_images))
+    if reasons is not None:
+        problem, remedy = reasons[0], f"{as_sentence(reasons[1])} Nothing to do if the protocol does not measure AP or AR."
         yield of_table("warning", "filtered_results", "detections", len(scores), problem, remedy)
 
 
 def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
-    """`repeated_image`: images all of whose detections are there several times, equal in everything but their id.
+    """Find `repeated_image`: images whose detections all occur several times, equal in everything but their id.
 
-    Samplers that pad each process's share of a data set to equal lengths leave such.
+    Samplers that pad the share of each process to equal lengths cause them.
 
     >>> found = pl.DataFrame({"detection_id": [1, 2, 3], "image_id": [5, 5, 6], "score": [0.5, 0.5, 0.5]})
     >>> [(finding.rows, finding.problem) for finding in check_repeats(found)]
@@ -85,20 +85,20 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
         yield from of_ids("warning", "repeated_image", "images", repeated["image_id"], problem, remedy)
 
 
-def check_missing(said: str) -> Finding:
-    """`missing_results`: images without a result file or an entry in the results, as the reader warns of them.
+def check_missing(message: str) -> Finding:
+    """Find `missing_results`: images without a result file or an entry in the results, as the reader warns of them.
 
     >>> check_missing("2 samples without an entry in the results").check
     'missing_results'
     """
     remedy = "Supply their results: an empty file or list where nothing was detected."
-    return of_table("warning", "missing_results", "images", 0, said, remedy)
+    return of_table("warning", "missing_results", "images", 0, message, remedy)
 
 
 def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
-    """`many_of_category` and `many_detections`: images with more than 100 detections of a category, and with more in all.
+    """Find `many_of_category` and `many_detections`: images with more than 100 detections of a category, and with more in all.
 
-    `too_many_detections`: the same with more in all than the benchmark of such results accepts. Cuboids with velocities are
+    `too_many_detections` are images with more in all than the benchmark of such results accepts. Cuboids with velocities are
     results of benchmarks that compare distances.
 
     >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
@@ -114,13 +114,13 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
     for name in map(str.upper, published_for("distance") if "velocity_x" in detections.columns else ()):
         if (rule := PUBLISHED[name].rule(RequireAtMost)) is not None:
             remedy = f"Keep the {rule.limit} with the highest scores of each image."
-            yield from _of_many("warning", "too_many_detections", images, rule.limit, "", f", which {name} refuses", remedy)
+            yield from _of_many("warning", "too_many_detections", images, rule.limit, "", f", which {name} rejects", remedy)
 
 
 def _of_many(
     severity: str, check: str, numbers: pl.DataFrame, limit: int, of: str, consequence: str, remedy: str
 ) -> Iterable[Finding]:
-    """A finding about the images of which one of the numbers (`len`) is beyond a limit."""
+    """Yield a finding about the images with a number (`len`) beyond a limit."""
     beyond = numbers.filter(pl.col("len") > limit)
     most = beyond.select(pl.max("len").fill_null(0)).item()
     problem = f"have more than {limit} detections{of} ({most:,} at most){consequence}"

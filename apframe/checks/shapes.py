@@ -1,4 +1,4 @@
-"""Keypoints, rotated boxes and intervals that cannot be right."""
+"""Checks of keypoints, rotated boxes and intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apframe.validation import Report, validating
 
 
 def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
-    """`invalid_shape`: such as corners that do not go around a convex shape, intervals that end before they start.
+    """Find `invalid_shape`, such as corners that do not form a convex shape, or intervals that end before they start.
 
     Masks, which take longer, are left to `check_masks`.
 

@@ -1,4 +1,4 @@
-"""`stats`: what a data set holds, by category, area range and attribute, as one table."""
+"""`stats`: count a data set by category, area range and attribute, as one table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
 
 Tables = Mapping[str, pl.DataFrame]
-_MOST_VALUES = 20  # of an attribute of the images that is shown unasked
+_MOST_VALUES = 20  # maximum number of values of an attribute that is counted by default
 
 
 @names_keywords
@@ -37,27 +37,27 @@ def stats(
     image_attributes: Any = None,
     **options: Unpack[ReadingOptions],
 ) -> pl.DataFrame:
-    """Count images, annotations and detections, and give median sizes, by category, area range and attribute.
+    """Count images, annotations and detections, and return median sizes, by category, area range and attribute.
 
     Parameters
     ----------
     truth, detections, image_attributes
-        as `evaluate` takes them
+        as for `evaluate`
     by
         columns of the images, categories or annotations to count by, such as "weather" or "annotations.occlusion"; by default
         the attributes of the images that have at most 20 values. Each item of a list, such as tags, is a value
 
     Returns
     -------
-    A row for everything, then for each category (of most annotations first), each of COCO's area ranges small, medium and
-    large, and each value of the columns:
+    A row for everything, then for each category (those with most annotations first), each of COCO's area ranges small, medium
+    and large, and each value of the columns:
 
-    - `by`, `value`: the column, and its value as text; "all", "name" and "area_range" stand for the first ones
-    - `n_images`: for everything and for attributes of images those there are, else those with such annotations
-    - `n_empty`: how many of them have no annotations; null for what is no part of the images
-    - `n_annotations`, `n_crowds`: all of them, and those that are crowds
-    - `median_width`, `median_height`, `median_area`: of the annotations, pixels; the sides are those of upright boxes
-    - `n_detections`: if detections are given
+    - `by`, `value`: the column, and its value as text; `by` of the first rows is "all", "name" and "area_range"
+    - `n_images`: all images for everything and for attributes of images, else the images with such annotations
+    - `n_empty`: the number of these images without annotations; null for attributes of annotations
+    - `n_annotations`, `n_crowds`: all annotations, and the crowds among them
+    - `median_width`, `median_height`, `median_area`: of the annotations in pixels; sides of upright boxes
+    - `n_detections`: if detections are passed
 
     Raises
     ------
@@ -85,24 +85,24 @@ def stats(
     with reading_once(truth), reading_once(detections), pool() as others:
         reading = reading.of_files(truth, detections)
         read = others.submit(reading.dataset, truth)
-        found = None if detections is None else reading.raw_results(detections, read.result)
+        result_rows = None if detections is None else reading.raw_results(detections, read.result)
         dataset = read.result()
     if image_attributes is not None:
         dataset = dataset.with_images(image_attributes)
     annotations = upright(dataset.annotations)
     tables = {"images": dataset.images, "categories": dataset.categories, "annotations": annotations}
-    if found is not None:
-        tables["detections"] = canonical_detections(found, dataset)
+    if result_rows is not None:
+        tables["detections"] = canonical_detections(result_rows, dataset)
     names = _attributes(dataset.images) if by is None else [by] if isinstance(by, str) else list(by)
     parts = [_everything(tables), _by_category(tables), _by_area(tables), *(_by_column(name, tables) for name in names)]
     return pl.concat(parts)
 
 
 def _attributes(images: pl.DataFrame) -> list[str]:
-    """The attributes of the images whose values are few: texts, flags, lists of texts."""
-    known = {column.name for column in TABLES["images"]}
+    """Return the attributes of the images with few values: texts, flags, lists of texts."""
+    core_columns = {column.name for column in TABLES["images"]}
     kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
-    items = {name: items_of(images[name])["value"] for name in images.columns if name not in known}
+    items = {name: items_of(images[name])["value"] for name in images.columns if name not in core_columns}
     return [name for name, values in items.items() if values.dtype in kinds and values.n_unique() <= _MOST_VALUES]
 
 
@@ -150,18 +150,20 @@ def _objects(tables: Tables) -> list[str]:
 
 
 def _rows(frame: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
-    """`row` and `value`, as `items_of` gives them."""
+    """Return `row` and `value`, as `items_of` does."""
     return frame.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"), value.alias("value"))
 
 
 def _counted(by: str, values: pl.Series, rows: Tables, tables: Tables) -> pl.DataFrame:
-    """The counts of each value; `rows` says which rows of the tables have it, as `items_of` gives them."""
+    """Count each value; `rows` are the rows of the tables with each value, as `items_of` returns them."""
 
     def count(frame: pl.DataFrame, table: str, *counts: pl.Expr) -> pl.DataFrame:
         having = frame.with_row_index("row").join(rows[table].cast({"value": values.dtype}), on="row")
-        counted = having.group_by("value").agg(counts)
-        counted = values.to_frame("value").join(counted, on="value", how="left", nulls_equal=True, maintain_order="left")
-        return counted.drop("value")
+        counts_by_value = having.group_by("value").agg(counts)
+        counts_by_value = values.to_frame("value").join(
+            counts_by_value, on="value", how="left", nulls_equal=True, maintain_order="left"
+        )
+        return counts_by_value.drop("value")
 
     if "images" in rows:
         is_annotated = is_known(tables["images"]["image_id"], tables["annotations"]["image_id"].unique())

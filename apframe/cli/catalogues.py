@@ -14,7 +14,7 @@ from apframe.listing import Listing
 
 def _names_like(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
     """Complete the name."""
-    from apframe.cli.completion import values_like  # only to complete
+    from apframe.cli.completion import values_like  # needed only for completion
 
     return values_like(ctx, param, [], incomplete)
 

@@ -12,7 +12,7 @@ from apframe.cli.file_options import FilesToRead, reading_options
 from apframe.cli.messages import as_flag
 from apframe.cli.output import print_lines, progress, stdout
 from apframe.show.text_tables import written_out
-from apframe.wording import spelling
+from apframe.wording import option_style
 
 
 @click.command("check", cls=Command)
@@ -23,12 +23,12 @@ from apframe.wording import spelling
 def check_files(truth: Path, results: Path | None, *, files: FilesToRead, as_json: bool) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
-    Exit status: 0 if there are at most notes, 1 with errors (evaluation would refuse the data), 3 with warnings.
+    Exit status: 0 if there are at most notes, 1 with errors (evaluation rejects the data), 3 with warnings.
     """
     from apframe.checks.check import worst  # for this alone
     from apframe.checks.findings import Findings
 
-    with spelling(_as_flag), progress() as say:
+    with option_style(_as_flag), progress() as say:
         say("checking")
         findings = apf.check(truth, results, **files.reading())
     if as_json:
@@ -39,6 +39,6 @@ def check_files(truth: Path, results: Path | None, *, files: FilesToRead, as_jso
 
 
 def _as_flag(option: str, value: str | None = None) -> str:
-    """An option as a flag, with the verb that has it if `check` has not."""
+    """Return an option as a flag, preceded by the verb that has it if `check` does not."""
     of_rank = dict.fromkeys(("missing", "no_relevant", "relevance_level"), "apframe rank ")
     return f"{({'unknown_images': 'apframe eval '} | of_rank).get(option, '')}{as_flag(option, value)}"

@@ -18,11 +18,11 @@ from apframe import ctrl_c
 from apframe.cli.messages import DOUBTFUL, as_flag, say
 from apframe.exceptions import ApframeError, ApframeWarning, DoubtfulNumberWarning, OutputError, ParameterError, QueryError
 from apframe.show.terminal import ReaderGoneError, Terminal
-from apframe.wording import nearest, spelling
+from apframe.wording import nearest, option_style
 
 
 class Overview(click.Group):
-    """The command, whose help shows the verbs by task. The module of a verb is imported when it is asked for."""
+    """The command, whose help shows the verbs by task. The module of a verb is imported when the verb is used."""
 
     # the command of each verb
     verbs: ClassVar = {
@@ -35,18 +35,18 @@ class Overview(click.Group):
     }  # fmt: skip
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names of all verbs."""
+        """Return the names of all verbs."""
         return list(self.verbs)
 
     def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of a verb."""
+        """Return the command of a verb."""
         if cmd_name in self.verbs and cmd_name not in self.commands:
             module, _, command = self.verbs[cmd_name].partition(".")
             self.add_command(getattr(import_module(f"apframe.cli.{module}"), command))
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb and its arguments; an error that names near verbs if there is none of this name."""
+        """Return the verb and its arguments; an unknown verb is an error that suggests similar ones."""
         if args[0] not in self.verbs:
             near = nearest(args[0], list(self.verbs))
             ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
@@ -59,7 +59,7 @@ class Overview(click.Group):
         return verbs_like(incomplete) or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The verbs of each task with their examples."""
+        """Write the verbs of each task with their examples."""
         from apframe.cli.help_pages import TASKS  # only for help
 
         for task, verbs in TASKS.items():
@@ -75,16 +75,16 @@ class Overview(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("--version", "show_version", is_flag=True, help="print the version and exit")
-@click.option("--json", "as_json", is_flag=True, help="with --version: also versions of JSON output and sets")
+@click.option("--json", "as_json", is_flag=True, help="with --version: also print versions of JSON output and stored sets")
 @click.pass_context
 def app(context: click.Context, show_version: bool, as_json: bool) -> None:  # fmt: skip
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
-    `apframe COMMAND --help` explains a command, `--help-all` with all its options.
+    `apframe COMMAND --help` explains a command, `apframe COMMAND --help-all` with all its options.
 
-    Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
-    has warnings but no errors, or if `eval`, `rank` or `compare` with --strict warns that its number is probably wrong, 4 if
-    `compare` finds a model worse that must not be.
+    Exit status: 0 for success, 1 for bad data, 2 for bad usage, 3 if `check` finds
+    warnings but no errors, or if `eval`, `rank` or `compare` with --strict warns that a number is probably wrong, 4 if a model
+    fails the gate of `compare` (--fail-if-worse, --max-drop).
     """
     if as_json and not show_version:
         raise ParameterError("--json without a command needs --version", "put the --json of a command after its name")
@@ -103,30 +103,30 @@ def app(context: click.Context, show_version: bool, as_json: bool) -> None:  # f
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command with these arguments, by default the process's own; errors are one line on stderr.
+    """Run the command with these arguments, by default the arguments of the process; errors are one line on stderr.
 
-    It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C; see `check`
-    and --strict of `eval` for 3, and `compare` for 4. When the reader of its output goes away, as `| head` does, that is no
-    error.
+    It ends with SystemExit: 0 for success, 1 for bad data or an output that cannot be written, 2 for bad usage, 130 after
+    Ctrl-C; see `check` and --strict of `eval` for 3, and `compare` for 4. It is no error if the reader of the output goes away,
+    as `| head` does.
     """
     if instruction := os.environ.get("_APFRAME_COMPLETE"):
         from apframe.cli.completion import answer  # only to complete
 
         sys.exit(answer(app, instruction))
-    said: set[str] = set()
+    messages: set[str] = set()
     seen = {"strict": False, "doubt": False}  # what click's contexts share as their object
 
     def show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DoubtfulNumberWarning):
             seen["doubt"] = True
-        if str(message) not in said:  # what is true of the ground truth may come up once for each model
-            said.add(str(message))
+        if str(message) not in messages:  # a warning about the ground truth may be repeated for each model
+            messages.add(str(message))
             say("warning", str(message))
 
     warnings.showwarning = show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
-    with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
+    with redirect_stdout(out), redirect_stderr(err), option_style(as_flag):
         code = _run(arguments, seen)
     if code == ctrl_c.STATUS:
         from apframe.interruption import unfinished
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if unfinished():
             with suppress(OutputError, ReaderGoneError):
                 out.flush()
-            os._exit(code)  # else Python would wait for what was interrupted
+            os._exit(code)  # otherwise Python would wait for the interrupted work
     sys.exit(code)
 
 
@@ -155,7 +155,7 @@ def _run(arguments: Sequence[str] | None, seen: dict[str, bool]) -> int:
     except ApframeError as error:
         return _fail(str(error), 1)
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) != "Query interrupted":  # the error of DuckDB after Ctrl-C
             raise
         return ctrl_c.STATUS
     except UnicodeEncodeError as error:
@@ -166,9 +166,9 @@ def _run(arguments: Sequence[str] | None, seen: dict[str, bool]) -> int:
 
 
 def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
-    if arguments[:1] == ["help"] or arguments == ["--help-all"]:  # as other programs have it
+    if arguments[:1] == ["help"] or arguments == ["--help-all"]:  # accepted as in other programs
         arguments = [*arguments[1:], "--help"]
-    try:  # not by `app.main`, which writes a line end after Ctrl-C
+    try:  # not with `app.main`, which writes a line end after Ctrl-C
         with app.make_context("apframe", arguments, obj=seen) as context:
             app.invoke(context)
     except click.exceptions.Exit as ended:
@@ -178,7 +178,7 @@ def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    if ctrl_c.is_pressed:  # which is what became of it
+    if ctrl_c.is_pressed:  # the error is its consequence
         return ctrl_c.STATUS
     say("error", message)
     return code

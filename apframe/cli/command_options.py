@@ -17,16 +17,16 @@ from apframe.exceptions import ParameterError
 from apframe.paths import is_utf8, url_of
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
-PATH = click.Path(readable=False, path_type=Path)  # readers and writers say what is wrong with one
+PATH = click.Path(readable=False, path_type=Path)  # readers and writers report wrong paths themselves
 # keys of a context's `meta`
 GIVEN = "apframe.arguments"  # the arguments of the verb
-_ALL = "apframe.help_all"  # there if the help shows all options
+_ALL = "apframe.help_all"  # present if the help shows all options
 _READ = {"truth", "results"}  # arguments that may be URLs, or - for the standard input
 _READ_LISTS = {"paths", "more"}  # likewise, of several paths
 
 
 class Option(click.Option):
-    """An option with its heading in the help. Only --help-all shows `advanced` ones."""
+    """An option with its heading in the help. Only --help-all shows `advanced` options."""
 
     def __init__(self, *args: Any, heading: str = "Options", advanced: bool = False, **settings: Any) -> None:
         settings["show_default"] = True
@@ -41,7 +41,7 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument with a line of help, which click has from 8.5. Only --help-all shows `advanced` ones."""
+    """An argument with a help text, which click supports from 8.5 on. Only --help-all shows `advanced` arguments."""
 
     def __init__(self, *args: Any, help: str, advanced: bool = False, **settings: Any) -> None:  # noqa: A002
         super().__init__(*args, **settings)
@@ -49,28 +49,28 @@ class Argument(click.Argument):
 
 
 def option(*names: str, metavar: str | None = None, **settings: Any) -> Callable[[Declared], Declared]:
-    """Like `click.option`. Without a metavar it is a flag; with FILE or DIR it is a path."""
+    """Declare an option like `click.option`: a flag without a metavar, a path with FILE or DIR."""
     kind = {"is_flag": True} if metavar is None else {"type": PATH} if metavar in ("FILE", "DIR") else {}
     return click.option(*names, cls=Option, metavar=metavar, **kind | settings)
 
 
 def argument(name: str, metavar: str, **settings: Any) -> Callable[[Declared], Declared]:
-    """Like `click.argument`. It is a path by default."""
+    """Declare an argument like `click.argument`, by default a path."""
     return click.argument(name, cls=Argument, metavar=metavar, **{"type": PATH} | settings)
 
 
 def grouped(name: str, into: Any, *options: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
-    """A decorator for a group of options. The verb gets them as one value, the dataclass `into`, which has a field for each."""
+    """Declare a group of options, which the verb gets as one value: the dataclass `into`, with a field for each option."""
 
     def declared(function: Any) -> Any:
         @wraps(function)
-        def called(*args: Any, **values: Any) -> Any:
+        def command(*args: Any, **values: Any) -> Any:
             own = {each.name: values.pop(each.name) for each in fields(into)}
             return function(*args, **values, **{name: into(**own)})
 
         for each in reversed(options):
-            called = each(called)
-        return called
+            command = each(command)
+        return command
 
     return declared
 
@@ -79,7 +79,7 @@ class Command(click.Command):
     """A command such as `eval`. It rejects broken text, URLs that it cannot read, and single-value options given twice."""
 
     def get_params(self, ctx: Any) -> list[click.Parameter]:
-        """The declared parameters, --help and --help-all."""
+        """Return the declared parameters, --help and --help-all."""
         return [*super().get_params(ctx), _HELP_ALL]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -88,31 +88,32 @@ class Command(click.Command):
         if ctx.resilient_parsing:  # the shell completes an unfinished line
             return super().parse_args(ctx, args)
         try:
-            given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+            options_in_order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
         except click.UsageError as error:
-            error.ctx = ctx  # click leaves it out where an option lacks its value
+            error.ctx = ctx  # click does not set it if an option lacks its value
             raise
         takes_value = {name: not getattr(each, "is_flag", True) for each in self.get_params(ctx) for name in each.opts}
         for name, value in pairwise(args):
             if takes_value.get(name) and value[:1] == "-" and value in takes_value:
-                ctx.fail(f"{name} needs a value, and is followed by {value}")
-        for option in given:
+                ctx.fail(f"{name} needs a value, but is followed by {value}")
+        for option in options_in_order:
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
-            if takes_one and given.count(option) > 1:
-                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
-        styles = [each.opts[0] for each in self.params if each.name == "style" and each in given]
+            if takes_one and options_in_order.count(option) > 1:
+                times = options_in_order.count(option)
+                raise ParameterError(f"{option.opts[0]} is given {times} times", "it takes one value")
+        styles = [each.opts[0] for each in self.params if each.name == "style" and each in options_in_order]
         if len(styles) > 1:
             raise ParameterError(f"{styles[0]} and {styles[1]} cannot be combined")
         for text in args:
             if "\0" in text:
-                raise ParameterError(f"{text!r} has a NUL character, which names and values cannot have")
+                raise ParameterError(f"{text!r} contains a NUL character, which names and values cannot contain")
             if re.match(r"--?[\w-]+=[A-Za-z][A-Za-z0-9+.-]+://", text):
                 raise _refused(text)
         rest = super().parse_args(ctx, args)
         _take_urls_and_stdin(ctx.params, [text for text in args if url_of(text)])
         for value in ctx.params.values():
             for text in value if isinstance(value, tuple) else [value]:
-                if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
+                if isinstance(text, str) and not is_utf8(text):  # a path may consist of any bytes
                     encoding = sys.getfilesystemencoding()
                     raise ParameterError(
                         f"{text}: not text in the encoding of this environment, {encoding}", "set PYTHONUTF8=1"
@@ -120,7 +121,7 @@ class Command(click.Command):
         return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, see `help_pages`."""
+        """Write the help; see `help_pages`."""
         from apframe.cli.help_pages import write_help  # only for help
 
         write_help(self, ctx, formatter, everything=_ALL in ctx.meta)
@@ -140,7 +141,7 @@ _HELP_ALL = Option(
 
 
 def _take_urls_and_stdin(params: dict[str, Any], urls: list[str]) -> None:
-    """Replace `-` by the standard input, and refuse URLs where no data are read."""
+    """Replace `-` by the standard input, and reject URLs for arguments that are not read as data."""
     read = [params[name] for name in _READ & params.keys()]
     read += [path for name in _READ_LISTS & params.keys() for path in params[name]]
     for url in urls:
@@ -156,42 +157,42 @@ def _refused(url: str) -> ParameterError:
     return ParameterError(f"{url}: URLs are not read or written here", "download the file and name its path")
 
 
-# options that several commands have
+# options of several commands
 output = partial(option, heading="Output")
 under_reading = partial(option, heading="Reading")
 gate = partial(option, heading="Gate")
 image_attributes_option = under_reading(
     "--image-attributes", metavar="FILE",
-    help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images",
+    help="CSV, JSON or Parquet file with image_id or file_name, and further columns about the images",
 )  # fmt: skip
 drop_unknown_images_option = under_reading(
-    "--drop-unknown-images", advanced=True, help="leave out detections of images that GT does not have"
+    "--drop-unknown-images", advanced=True, help="drop detections on images that GT does not contain"
 )
 results_argument = argument("results", "[DT]", required=False, help="detections, in any format; - is stdin")
-categories_option = option("--categories", multiple=True, metavar="person,car", help="only these categories, by name or id")
+categories_option = option("--categories", multiple=True, metavar="person,car", help="use only these categories, by name or id")
 where_option = option(
-    "--where", metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"
+    "--where", metavar="\"weather = 'fog'\"", help="use only data that satisfy these SQL conditions, joined by AND"
 )
 
 
 def strict_option(function: Declared) -> Declared:
-    """The option --strict. Its value goes to `main`, which sets the exit status, and not to the verb."""
+    """Declare the option --strict. Its value goes to `main`, which sets the exit status, not to the verb."""
 
     def be_strict(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.ensure_object(dict)["strict"] = value
 
     words = "exit with 3 if a warning says that the number is probably wrong"
-    given: dict[str, Any] = {"expose_value": False, "callback": be_strict}
-    return gate("--strict", help=words, **given)(function)
+    settings: dict[str, Any] = {"expose_value": False, "callback": be_strict}
+    return gate("--strict", help=words, **settings)(function)
 
 
 def style_options(
     json: str = "print a list of JSON objects", csv: str = "print comma-separated values"
 ) -> Callable[[Declared], Declared]:
-    """The options --json, --csv, --markdown and --latex. The verb gets the name of the given one as `style`, or None."""
+    """Declare the options --json, --csv, --markdown and --latex. The verb gets the name of one as `style`, or None."""
     helps = {
         "json": json, "csv": csv, "markdown": "print a table in Markdown",
-        "latex": "print a LaTeX table; it needs the package booktabs",
+        "latex": "print a LaTeX table, which requires the package booktabs",
     }  # fmt: skip
 
     def declared(function: Declared) -> Declared:
@@ -212,14 +213,14 @@ class Storing:
     tag: Sequence[str]
 
     def labels(self, kind: str) -> dict[str, Any]:
-        """The arguments of `write_parquet` from --name and --tag.
+        """Return the arguments of `write_parquet` from --name and --tag.
 
         Raises
         ------
         ParameterError
-            --name or --tag without --out, or a tag that is none
+            --name or --tag without --out, or a malformed tag
         OutputError
-            the folder holds something else than an evaluation of this kind
+            the folder contains something other than an evaluation of this kind
         """
         if self.out is not None:
             from apframe.cli.run_labels import labels_of  # only with --out
@@ -232,7 +233,7 @@ class Storing:
 
 storing_options = grouped(
     "storing", Storing,
-    output("--out", metavar="DIR", help="also write all tables to this folder, as Parquet"),
+    output("--out", metavar="DIR", help="also write all tables to this folder as Parquet"),
     output("--name", metavar="NAME", advanced=True, help="with --out: a name for this run, shown in leaderboards"),
     output(
         "--tag", multiple=True, metavar="lr=.1", advanced=True, help="with --out: a tag to select runs by; may be repeated"
@@ -241,38 +242,36 @@ storing_options = grouped(
 
 
 def words(texts: Sequence[str] | None) -> list[str]:
-    """The names that an option was given: with commas between them, once or several times."""
+    """Return the names in the values of an option: separated by commas, in one value or several."""
     names = [name.strip() for text in texts or () for name in text.split(",")]
     if "" in names:
-        raise ParameterError(
-            f"{','.join(texts or ())!r} has an empty name in it", "write names with single commas between them"
-        )
+        raise ParameterError(f"{','.join(texts or ())!r} contains an empty name", "separate names by single commas")
     return names
 
 
 def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
-    """The values of an option, each made by `kind` from a word; None where there are none."""
+    """Convert each word of an option with `kind`; None without words."""
     try:
         return [kind(word) for word in words(texts)] or None
     except ValueError:
-        given = ",".join(texts or ())
-        raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None
+        text = ",".join(texts or ())
+        raise ParameterError(f"{option} takes {what} separated by commas, not {text!r}") from None
 
 
 def thresholds(texts: Sequence[str] | None) -> list[float] | dict[str, float] | None:
-    """The values of --iou-thresholds: numbers, or NAME=NUMBER for each category; None where there are none."""
+    """Return the values of --iou-thresholds: numbers, or a number for each category (NAME=NUMBER); None without values."""
     option = "--iou-thresholds"
-    given = words(texts)
-    if not any("=" in word for word in given):
+    items = words(texts)
+    if not any("=" in word for word in items):
         return numbers(option, texts, float, "numbers")
-    pairs = [word.rpartition("=") for word in given]
-    found = numbers(option, [number for *_, number in pairs], float, "numbers, or NAME=NUMBER for each category,") or []
-    if len({name for name, *_ in pairs} - {""}) < len(found):
-        raise ParameterError(f"{option} takes one NAME=NUMBER for each category, got {','.join(texts or ())!r}")
-    return {name: number for (name, *_), number in zip(pairs, found, strict=True)}
+    pairs = [word.rpartition("=") for word in items]
+    values = numbers(option, [number for *_, number in pairs], float, "numbers, or NAME=NUMBER for each category,") or []
+    if len({name for name, *_ in pairs} - {""}) < len(values):
+        raise ParameterError(f"{option} takes one NAME=NUMBER for each category, not {','.join(texts or ())!r}")
+    return {name: number for (name, *_), number in zip(pairs, values, strict=True)}
 
 
 def given_options(context: click.Context, names: Iterable[str]) -> list[str]:
-    """Those of the options that were given on the command line, as they are written there."""
-    given = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-    return [f"--{name.replace('_', '-')}" for name in given]
+    """Return the flags of those options that the command line contains."""
+    present = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    return [f"--{name.replace('_', '-')}" for name in present]

@@ -1,4 +1,4 @@
-"""`apframe compare`: differences between models, and whether they are real."""
+"""`apframe compare`: differences between models, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -51,32 +51,30 @@ from apframe.show.markup import markdown_text, to_markdown
 @where_option
 @option(
     "--metrics", multiple=True, metavar="AP,AP50",
-    help="only these metrics (default: all; the first alone if slices, categories or several models are printed)",
+    help="only these metrics (default: all, or only the first if slices, categories or several models are printed)",
 )  # fmt: skip
 @option("--by", multiple=True, metavar="weather,camera", help="compare within each slice by these columns")
 @option(
     "--level", metavar="summary|category|image", default="summary",
-    help="compare means over categories, or each category; or list the images that make the difference",
+    help="compare means over categories, or each category, or list the images with the largest differences",
 )  # fmt: skip
-@option("--unit", metavar="video", help="a column of the images: all images of a value count as one unit")
-@option("--within", metavar="city", advanced=True, help="a column of the images: differences between its values do not count")
+@option("--unit", metavar="video", help="a column of the images: resample all images with the same value together")
+@option("--within", metavar="city", advanced=True, help="a column of the images: resample within each of its values")
 @option(
     "--method", metavar="influence|bootstrap", default="influence", advanced=True,
-    help="intervals from what each image contributes, or from resamples of the images",
+    help="compute intervals from the contribution of each image, or from resamples of the images",
 )  # fmt: skip
 @option(
     "--n-resamples", metavar="1000", default=1_000, advanced=True,
-    help="how many resamples: of --method bootstrap, and of metrics without a derivative",
+    help="number of resamples for --method bootstrap and for metrics without a derivative",
 )  # fmt: skip
-@option("--seed", metavar="0", default=0, advanced=True, help="start of the random draws: the same seed gives the same table")
+@option("--seed", metavar="0", default=0, advanced=True, help="random seed: the same seed gives the same table")
 @option(
     "--on-images", metavar="same|common", default="same", advanced=True,
-    help="stored evaluations of different images: stop, or use those that all have",
+    help="if stored evaluations have different images: stop, or use their common images",
 )  # fmt: skip
-@gate(
-    "--fail-if-worse", multiple=True, metavar="AP,AP75", help="exit with 4 if one of these is worse and its interval excludes 0"
-)
-@gate("--max-drop", multiple=True, metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
+@gate("--fail-if-worse", multiple=True, metavar="AP,AP75", help="exit with 4 if a metric is worse and its interval excludes 0")
+@gate("--max-drop", multiple=True, metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever its interval")
 @gate("--sure", help="with --max-drop: also exit with 4 unless the interval excludes a larger drop")
 @strict_option
 @style_options()
@@ -89,16 +87,16 @@ def compare_models(
     """Compare models on the same ground truth: differences with 95 % intervals and p values.
 
     The first model is compared with each other one. An interval says how far the difference would move with other images of
-    the same kind. It follows from what each image contributes to the difference. --json and --csv have all columns.
+    the same kind, and is computed from the contribution of each image to the difference. --json and --csv print all columns.
 
-    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one, or cannot test it; otherwise
-    3 if --strict is given and a warning says that a number is probably wrong.
+    Exit status: 4 if --fail-if-worse or --max-drop finds a model worse than the first one, or cannot test it; otherwise 3 with
+    --strict if a warning says that a number is probably wrong.
     """
     one_of("level", level, ("summary", "category", "image"))
     one_of("method", method, ("influence", "bootstrap"))
     one_of("on_images", on_images, ("same", "common"))
     keys, rows_of = words(by), [*words(by), *(["name"] if level == "category" else [])]
-    is_stored = are_stored(paths, context, least=2)
+    is_stored = are_stored(paths, context, min_models=2)
     n_models = len(paths) - (not is_stored)
     if level == "image":
         _refuse_for_images(context, n_models)
@@ -108,18 +106,18 @@ def compare_models(
         raise ParameterError(
             "--fail-if-worse and --max-drop test the whole set, without --by and --level", "test a part with --where"
         )
-    # wrong names are errors before the work, not after it
+    # wrong names are errors before any work is done
     is_long = level == "image" or (style not in ("json", "csv") and (bool(rows_of) or n_models > 2))
-    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, is_long=is_long)
+    own_metrics = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, is_long=is_long)
     with progress() as tell:
         evaluations = read_models(paths, files, None if is_stored else rules, where, tell)
-    called = names_beside(evaluations)
-    first, *others = evaluations = agree(evaluations, called, on_images)
+    names = names_beside(evaluations)
+    first, *others = evaluations = agree(evaluations, names, on_images)
     sampling: dict[str, Any] = {
         "unit": unit, "within": within, "n_resamples": n_resamples, "seed": seed, "method": method
     }  # fmt: skip
-    wanted = list(dict.fromkeys([*chosen, *gate.metrics]))
-    table = first.compare(others, names=called, by=tuple(keys), level=level, metrics=wanted, **sampling)
+    all_metrics = list(dict.fromkeys([*own_metrics, *gate.metrics]))
+    table = first.compare(others, names=names, by=tuple(keys), level=level, metrics=all_metrics, **sampling)
     if level == "image":
         _show_images(table, style)
         return
@@ -132,9 +130,9 @@ def compare_models(
             from apframe.evaluation.comparison.ranks import ranks
             from apframe.evaluation.comparison.sampling import Sampling  # bring in NumPy
 
-            board = ranks_table(ranks(evaluations, called, Sampling(metrics=chosen[:1], **sampling)), chosen[0])
+            board = ranks_table(ranks(evaluations, names, Sampling(metrics=own_metrics[:1], **sampling)), own_metrics[0])
         main = main_headline(rules).metric
-        lines = _lines(table, rows_of, main if main in chosen and not metrics else chosen[0], unit or "image")
+        lines = _lines(table, rows_of, main if main in own_metrics and not metrics else own_metrics[0], unit or "image")
         _show(table, rows_of, style, board, lines, gate.in_markdown(failures))
     for failure in failures:
         say("gate", failure)
@@ -142,32 +140,32 @@ def compare_models(
 
 
 def _usual_metrics(rules: Protocol, *, is_long: bool) -> list[str]:
-    """All metrics; the one that stands for all if people read a row for each slice, category or model, and of images."""
+    """Return all metrics, or only the main one if people read a row for each slice, category or model, or images are listed."""
     if is_long:
         return [main_headline(rules).metric]
     return [line.metric for line in headlines(rules, with_parts=True) if not line.kind.table]
 
 
 def _refuse_for_images(context: click.Context, n_models: int) -> None:
-    """An error where images are listed and an option or a third model has no part in that."""
-    if given := given_options(context, ("by", "unit", "within", "method", "n_resamples", "seed")):
-        raise ParameterError(f"{given[0]} is not for --level image", "leave it out, or choose a part with --where")
+    """Raise an error if images are listed and an option or a third model does not apply to that."""
+    if flags := given_options(context, ("by", "unit", "within", "method", "n_resamples", "seed")):
+        raise ParameterError(f"{flags[0]} does not apply to --level image", "leave it out, or choose a part with --where")
     if n_models > 2:
         raise ParameterError(f"--level image compares two models, not {n_models}", "name two")
 
 
 def _show_images(table: pl.DataFrame, style: str | None) -> None:
-    """Print the images that make the difference: all of them for programs, the first ones for people and papers."""
+    """Print the images with the largest differences: all of them for programs, the first ones for people and papers."""
     if style in ("json", "csv"):
         show_table(table, style)
         return
     compact, lines = compact_images(table)
-    show_table(compact, style, digits=4, least=["file_name", "share"])
+    show_table(compact, style, digits=4, expendable=["file_name", "share"])
     print_lines(lines if style is None else [])
 
 
 def _lines(table: pl.DataFrame, rows_of: Sequence[str], metric: str, unit: str) -> list[str]:
-    """The sentences about a metric, the numbers without an interval, and the test."""
+    """Return sentences about a metric, the numbers without an interval, and the test."""
     lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
     return [*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)]
 
@@ -175,7 +173,7 @@ def _lines(table: pl.DataFrame, rows_of: Sequence[str], metric: str, unit: str) 
 def _show(
     table: pl.DataFrame, rows_of: Sequence[str], style: str | None, board: pl.DataFrame | None, lines: Sequence[str], gate: str
 ) -> None:
-    """Print what tells most of a comparison for people and papers; in Markdown the answer comes first, and the gate last."""
+    """Print a comparison, for people and papers only its main columns; in Markdown the answer comes first, the gate last."""
     if rows_of[-1:] == ["name"] and "category_id" in table.columns and table["name"].null_count() > 0:
         rows_of = [*rows_of[:-1], "category_id"]
     compact = compact_comparison(table, rows_of)
@@ -186,5 +184,5 @@ def _show(
         return
     is_named = bool(rows_of) and table["metric"].n_unique() == 1  # by the sentences below
     for each in tables:
-        show_table(each, style, digits=3, least=["q", *["metric"] * is_named] if each is compact else ())
+        show_table(each, style, digits=3, expendable=["q", *["metric"] * is_named] if each is compact else ())
     print_lines(lines if style is None else [])

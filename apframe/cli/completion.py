@@ -1,4 +1,4 @@
-"""Shell completion of verbs and of values that are names: protocols, formats, columns. The shell itself completes files."""
+"""Shell completion of verbs, protocols, formats and columns. The shell itself completes files."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from apframe.tables.schemas import GROUND_TRUTH, TABLES
 from apframe.tables.table_files import read_table
 
 _Names = Callable[[click.Context, Sequence[str]], Iterable[str]]  # of a command, and the words of the line after the verb
-_LARGEST = 50_000_000  # bytes of a file that is read for its columns
+_LARGEST = 50_000_000  # bytes of the largest file that is read for its columns
 
 
 class _Bash(BashComplete):
-    """Bash has three words of `--by=weather`, and replaces the last one."""
+    """Completion in bash, which splits `--by=weather` into three words and replaces the last one."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()
@@ -49,7 +49,7 @@ class _Bash(BashComplete):
 
 
 class _WholeWord(ShellComplete):
-    """The other shells have one word, and replace all of it."""
+    """Completion in the other shells, which keep `--by=weather` as one word and replace all of it."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         items = super().get_completions(args, incomplete)
@@ -61,11 +61,11 @@ class _WholeWord(ShellComplete):
 
 
 class _Zsh(_WholeWord, ZshComplete):
-    """Click's script for zsh needs no change."""
+    """Completion in zsh, with click's own script."""
 
 
 class _Fish(_WholeWord, FishComplete):
-    """Click's script for fish cuts values off at a comma."""
+    """Completion in fish, with click's script changed so that it does not cut values off at a comma."""
 
     source_template = FishComplete.source_template.replace("string split ", "string split --max 1 ")
 
@@ -75,9 +75,9 @@ for _shell in (_Bash, _Zsh, _Fish):
 
 
 def answer(app: click.Command, instruction: str) -> int:
-    """Print what the shell asks for in environment variables, and return the exit status. Failed answers print nothing.
+    """Print the answer to the request in the shell's environment variables, and return the exit status. Errors print nothing.
 
-    `instruction` is bash_source, which asks for the script that the shell runs, bash_complete, or the same of another shell.
+    `instruction` is bash_source, which requests the script for the shell, or bash_complete, or the same for another shell.
     """
     status = 1
     with redirect_stderr(StringIO()), suppress(Exception):
@@ -94,7 +94,7 @@ def verbs_like(incomplete: str) -> list[CompletionItem]:
 
 
 def values_like(ctx: click.Context, param: click.Parameter, words: Sequence[str], incomplete: str) -> list[CompletionItem]:
-    """Complete the value of an option or an argument, or the last one of several with commas between them.
+    """Complete the value of an option or an argument, or the last of several values separated by commas.
 
     `words` are the words of the line after the verb.
     """
@@ -102,56 +102,56 @@ def values_like(ctx: click.Context, param: click.Parameter, words: Sequence[str]
     if kind == "name" and isinstance(param, click.Argument):
         kind = str(ctx.command.name)
     if kind in _NAMES:
-        known: Iterable[str] = _NAMES[kind](ctx, words)
+        candidates: Iterable[str] = _NAMES[kind](ctx, words)
     else:
-        known = metavar.split("|") if "|" in metavar and "=" not in metavar else ()
+        candidates = metavar.split("|") if "|" in metavar and "=" not in metavar else ()
     before, comma, last = incomplete.rpartition(",") if getattr(param, "multiple", False) else ("", "", incomplete)
-    known = [each for each in known if each not in before.split(",") and each.lower().startswith(last.lower())]
-    return [CompletionItem(f"{before}{comma}{each}") for each in known]
+    candidates = [each for each in candidates if each not in before.split(",") and each.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{each}") for each in candidates]
 
 
-def columns(given: Mapping[str, Any], tables: Collection[str] = (*GROUND_TRUTH, "detections")) -> list[str]:
-    """The columns of these tables: those that all data have, after the attributes of the ground truth or run that is given.
+def columns(arguments: Mapping[str, Any], tables: Collection[str] = (*GROUND_TRUTH, "detections")) -> list[str]:
+    """Return the columns of these tables: the attributes of the ground truth or run on the line, then the columns of all data.
 
-    `given` has the words of the line by parameter.
+    `arguments` has the words of the line by parameter.
 
     >>> columns({}, ["images"])
     ['image_id', 'image_width', 'image_height', 'file_name']
     """
     usual = {column.name: column for table in tables for column in TABLES[table]}
     attributes: list[str] = []
-    with suppress(Exception):  # what cannot be read has no attributes
-        attributes = [name for found in _read_columns(given, tables) for name in found if name not in usual]
+    with suppress(Exception):  # an unreadable file has no attributes
+        attributes = [name for table_columns in _read_columns(arguments, tables) for name in table_columns if name not in usual]
     return [*dict.fromkeys(attributes), *(name for name, column in usual.items() if column.standard)]
 
 
-def _read_columns(given: Mapping[str, Any], tables: Collection[str]) -> list[Iterable[str]]:
-    """The columns of the tables at the first path of the line: a stored run, or a file of ground truth that is not large."""
-    words = [given.get(name) for name in ("truth", "paths", "sources")]
+def _read_columns(arguments: Mapping[str, Any], tables: Collection[str]) -> list[Iterable[str]]:
+    """Return the columns of the tables at the first path of the line: a stored run, or a small file of ground truth."""
+    words = [arguments.get(name) for name in ("truth", "paths", "sources")]
     first = next(word[0] if isinstance(word, tuple) else word for word in words if word and isinstance(word, (str, tuple)))
     path = Path(first).expanduser()
     if find_manifest(path) is not None:
         return [pl.read_parquet_schema(path / f"{table}.parquet") for table in tables]
     if not _is_small(path):
         return []
-    split = given.get("split")
-    named = None if split and "=" in split else split  # `convert` may divide by shares
-    dataset = apf.read_dataset(path, given.get("gt_format") or given.get("source_format"), split=named)
+    split = arguments.get("split")
+    named = None if split and "=" in split else split  # `convert` accepts shares too
+    dataset = apf.read_dataset(path, arguments.get("gt_format") or arguments.get("source_format"), split=named)
     return [getattr(dataset, table).columns for table in tables if table in GROUND_TRUTH]
 
 
 def _columns(*tables: str) -> _Names:
-    """The columns for an option: of --queries if that is given, or else of these tables."""
+    """Return a function that lists the columns for an option: of the file of --queries if given, or else of these tables."""
 
-    def known(ctx: click.Context, words: Sequence[str]) -> list[str]:
-        # click stops where the option on which the cursor stands lacks its value
-        given = ctx.command.make_parser(ctx).parse_args(args=[*words, ""])[0]
-        if given.get("queries"):
-            path = Path(given["queries"]).expanduser()
+    def names(ctx: click.Context, words: Sequence[str]) -> list[str]:
+        # click stops if the option at the cursor lacks its value
+        arguments = ctx.command.make_parser(ctx).parse_args(args=[*words, ""])[0]
+        if arguments.get("queries"):
+            path = Path(arguments["queries"]).expanduser()
             return [name for name in read_table(path, "queries").columns if name != "query_id"] if _is_small(path) else []
-        return [] if ctx.command.name == "rank" else columns(given, tables)
+        return [] if ctx.command.name == "rank" else columns(arguments, tables)
 
-    return known
+    return names
 
 
 def _is_small(path: Path) -> bool:
@@ -164,7 +164,7 @@ def _protocols(*_: Any) -> list[str]:
 
 
 def _formats(fits: Callable[[FormatRow], Any]) -> _Names:
-    """The formats that this is true of, and those of other packages, of which no more is known than their names."""
+    """Return the names of the formats that fit, and of all formats of other packages, of which only the names are known."""
     return lambda *_: [
         *(name for name, row in ROWS.items() if fits(row)),
         *(plugin.name for plugin in find_plugins("format") if plugin.name not in ROWS),
@@ -178,7 +178,7 @@ def _iou_types(*_: Any) -> list[str]:
 
 _OF_IMAGES = _columns("images")
 _OF_ALL = _columns(*GROUND_TRUTH, "detections")
-# the values of options by their parameter, and names to look up by their verb
+# the values of options by parameter, and names to look up by verb
 _NAMES: dict[str, _Names] = {
     "protocol": _protocols,
     "protocols": _protocols,

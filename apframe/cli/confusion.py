@@ -24,9 +24,9 @@ _SHOWN = 20
 @results_argument
 @evaluation_options
 @option("--iou-threshold", type=float, metavar="0.5", help="IoU that a pair must reach, in (0, 1]")
-@option("--min-score", metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1")
+@option("--min-score", metavar="0.3|best_f1", help="ignore detections below this score, or below each category's best F1")
 @where_option
-@output("--pairs", help="print the detections and annotations behind the cells")
+@output("--pairs", help="print the detections and annotations behind the cells instead")
 @style_options(json="print all cells, as a list of JSON objects", csv="print all cells, as comma-separated values")
 @click.pass_context
 def show_confusion(
@@ -35,9 +35,9 @@ def show_confusion(
 ) -> None:  # fmt: skip
     """Show the confusion matrix: which categories are predicted as which others.
 
-    True positives are those of `apframe eval`. Each other detection is matched to the most similar annotation of another
-    category. Without a style, the largest mistakes are printed; --json and --csv have all cells, the diagonal, background
-    (true is empty) and missed annotations (found is empty) included.
+    True positives are the same as in `apframe eval`. Each other detection is matched to the most similar annotation of another
+    category. The largest mistakes are printed; --json and --csv print all cells, including the diagonal, background (true is
+    empty) and missed annotations (found is empty).
     """
     cut = _score(min_score)
     with progress() as say:
@@ -47,7 +47,7 @@ def show_confusion(
         table = evaluation.confusion(at, min_score=cut)
         rows = evaluation.confusion_pairs(at, min_score=cut) if pairs else None
     if rows is not None:
-        show_table(rows, style, digits=3, least=["true_category_id", "found_category_id", "file_name"])
+        show_table(rows, style, digits=3, expendable=["true_category_id", "found_category_id", "file_name"])
     elif style in ("json", "csv"):
         show_table(table, style)
     else:
@@ -64,7 +64,7 @@ def _score(text: str | None) -> float | str | None:
 
 
 def _print_mistakes(table: pl.DataFrame, style: str | None, threshold: str, min_score: str | None) -> None:
-    """Totals in a line, then the largest cells of one category found as another."""
+    """Print the totals in a line, then the largest cells of one category predicted as another."""
     mistaken = mistakes(table)
     if style is None:
         at = "all scores" if min_score is None else f"scores from {min_score}"
@@ -72,7 +72,7 @@ def _print_mistakes(table: pl.DataFrame, style: str | None, threshold: str, min_
         print_lines([f"At {threshold}, {at}: {confusion_totals(table)}."])
         if mistaken.is_empty():
             return
-    shown = mistaken.select("true", "found", "n", "share_of_true", "share_of_found")
-    show_table(shown if style else shown.head(_SHOWN), style, digits=3)
-    if style is None and shown.height > _SHOWN:
-        print_lines([f"The other {shown.height - _SHOWN:,} cells are smaller or equal; --csv has all."])
+    rows = mistaken.select("true", "found", "n", "share_of_true", "share_of_found")
+    show_table(rows if style else rows.head(_SHOWN), style, digits=3)
+    if style is None and rows.height > _SHOWN:
+        print_lines([f"The other {rows.height - _SHOWN:,} cells are not larger; --csv prints all."])

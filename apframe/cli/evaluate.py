@@ -50,15 +50,15 @@ class Sharding:
 _of_shards = partial(option, heading="Shards", advanced=True)
 sharding_options = grouped(
     "sharding", Sharding,
-    _of_shards("--memory", metavar="4GB", help="how much memory the evaluation may take (default: half of the machine's)"),
+    _of_shards("--memory", metavar="4GB", help="memory that the evaluation may use (default: half of the machine's)"),
     _of_shards(
         "--work", metavar="DIR",
-        help="keep the verdicts of each shard here; an interrupted run goes on where it stopped",
+        help="keep the verdicts of each shard in this folder, so that an interrupted run resumes where it stopped",
     ),
-    _of_shards("--skip-bad-shards", help="leave out damaged shards, with a warning"),
+    _of_shards("--skip-bad-shards", help="skip damaged shards, with a warning"),
     _of_shards(
         "--engine", metavar="local|ray", default="local",
-        help="where shards are matched: in this process, or on a Ray cluster",
+        help="match shards in this process, or on a Ray cluster",
     ),
 )  # fmt: skip
 
@@ -66,33 +66,33 @@ sharding_options = grouped(
 @click.command("eval", cls=Command)
 @argument("truth", "GT", required=False, help="ground truth: COCO JSON, or a file or folder of another format")
 @argument("results", "DT", required=False, help="detections, in any format; - is stdin")
-@argument("more", "[FOLDER]...", nargs=-1, advanced=True, help="with --shards: further shards, as the shell lists shards/*")
+@argument("more", "[FOLDER]...", nargs=-1, advanced=True, help="with --shards: further shards, as the shell expands shards/*")
 @evaluation_options
 @option(
     "--iou-thresholds", multiple=True, metavar="0.5,0.75",
-    help="IoU thresholds, in (0, 1]; or Car=0.7,Cyclist=0.5 of each category",
+    help="IoU thresholds in (0, 1], or one for each category: Car=0.7,Cyclist=0.5",
 )  # fmt: skip
 @option(
     "--matching", metavar="NAME", advanced=True,
-    help=f"how detections are matched: {', '.join(MATCHERS)} (default: as the protocol says)",
+    help=f"how to match detections: {', '.join(MATCHERS)} (default: set by the protocol)",
 )  # fmt: skip
 @option(
     "--by", multiple=True, metavar="weather,supercategory",
     help="print a row for each slice by these columns; --by name gives AP by category",
 )  # fmt: skip
 @where_option
-@option("--intervals", help="also print the 95 % interval of each number")
+@option("--intervals", help="also print a 95 % interval for each number")
 @_of_shards(
     "--shards",
-    help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files, in pairs by name",
+    help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files that pair by name",
 )  # fmt: skip
 @sharding_options
 @strict_option
-@output("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
+@output("--rules", help="also print the rules of the protocol; without GT and DT, print only the rules")
 @storing_options
 @output(
     "--matches", multiple=True, metavar="0.5", advanced=True,
-    help="with --out: also store the table matches, at these IoU thresholds",
+    help="with --out: also store the table of matches at these IoU thresholds",
 )  # fmt: skip
 @style_options(
     json="print one JSON object instead of lines", csv="print slices, or numbers with --intervals, as comma-separated values"
@@ -105,19 +105,19 @@ def evaluate_files(
 ) -> None:  # fmt: skip
     """Evaluate detections against ground truth.
 
-    The numbers are those of COCO or of another protocol. --out stores the tables behind them, and `apframe sql` queries these.
+    The numbers follow COCO or another protocol. --out stores the tables behind them, which `apframe sql` queries.
     """
     if style == "csv" and not (by or intervals):
-        raise ParameterError("--csv needs slices: name columns with --by, or give --intervals")
-    chosen = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
-    if not shards and (given := given_options(context, vars(sharding))):
-        raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
+        raise ParameterError("--csv needs slices or intervals", "name columns with --by, or add --intervals")
+    protocol = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
+    if not shards and (flags := given_options(context, vars(sharding))):
+        raise ParameterError(f"{flags[0]} needs --shards", "it applies to data in shards")
     if not shards and more:
         from apframe.cli.usage_errors import refuse_more  # for this alone
 
         refuse_more(context, [each for each in (truth, results, *more) if each])
     if truth is None and rules:
-        print(chosen)
+        print(protocol)
         return
     if truth is not None and not shards and any(is_folder(each) or is_pattern(each) for each in (truth, results or truth)):
         from apframe.cli.sharded import hint_at_shards  # not for files
@@ -129,10 +129,11 @@ def evaluate_files(
     labelled = storing.labels("detection")
     if matches and storing.out is None:
         raise ParameterError("--matches needs --out, the folder to store the evaluation in")
-    kept = numbers("--matches", matches, float, "numbers") or []
-    if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
-        there = ", ".join(f"{each:.10g}" for each in chosen.iou_thresholds)
-        raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; see --iou-thresholds")
+    stored_thresholds = numbers("--matches", matches, float, "numbers") or []
+    if unknown := [each for each in stored_thresholds if protocol.threshold_number(each) is None]:
+        choices = ", ".join(f"{each:.10g}" for each in protocol.iou_thresholds)
+        problem = f"--matches: {unknown[0]} is not evaluated"
+        raise ParameterError(problem, f"choose from {choices}, or add it with --iou-thresholds")
     with progress() as say:
         say("matching shards" if shards else "reading")
         if shards or results is None:
@@ -140,38 +141,38 @@ def evaluate_files(
 
             own: dict[str, Any] = vars(sharding)
             first, second = as_shards(truth, results, more)
-            evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=chosen, **files.reading(), **own)
+            evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=protocol, **files.reading(), **own)
         else:
-            evaluation = files.evaluate(truth, results, chosen)
-        whole = evaluation
+            evaluation = files.evaluate(truth, results, protocol)
+        full = evaluation
         if where is not None:
-            evaluation = whole.where(where)
+            evaluation = full.where(where)
         say("matching and ranking")
-        _ = whole.summary  # which warns if it is doubtful; a part does not
+        _ = full.summary  # which warns about doubtful numbers; a part does not
         slices = evaluation.by(*words(by)) if by and not intervals else None
-        sure = None
+        ranges = None
         if intervals:
-            every = style in ("json", "csv") or not by  # of slices, people and papers see the number that stands for all
-            sure = evaluation.intervals(by=words(by), metrics=None if every else [main_headline(chosen).metric])
+            every = style in ("json", "csv") or not by  # for slices, people and papers see only the main metric
+            ranges = evaluation.intervals(by=words(by), metrics=None if every else [main_headline(protocol).metric])
         summary = evaluation.summary
         if storing.out is not None:
             say(f"writing {storing.out}")
-            evaluation.write_parquet(storing.out, **labelled, matches=kept)
+            evaluation.write_parquet(storing.out, **labelled, matches=stored_thresholds)
     if rules and style is None:
         print(evaluation.protocol, end="\n\n")
-    if by or (sure is not None and style is not None):
+    if by or (ranges is not None and style is not None):
         from apframe.cli.sliced import show_sliced  # not for summaries alone
 
-        show_sliced(slices, sure, evaluation.protocol, style)
+        show_sliced(slices, ranges, evaluation.protocol, style)
     elif style == "json":
         print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
     elif style is not None:
         from apframe.cli.sliced import show_markup  # not for summaries alone
 
         show_markup(evaluation, style)
-    elif sure is None and evaluation.protocol.tables:
+    elif ranges is None and evaluation.protocol.tables:
         from apframe.evaluation.pivot import kit_lines  # for benchmarks that have tables
 
         print_lines(kit_lines(evaluation, terminal_width()))
     else:
-        print_lines(lines_within(terminal_width(), summary_lines(summary, evaluation.protocol, evaluation.notes, sure)))
+        print_lines(lines_within(terminal_width(), summary_lines(summary, evaluation.protocol, evaluation.notes, ranges)))

@@ -1,4 +1,4 @@
-"""The options of files: how ground truth and results are read, and by which rules they are evaluated."""
+"""The options for files: how to read ground truth and results, and by which rules to evaluate them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Given: Any = make_dataclass("_Given", _PARAMETERS.values(), frozen=True)
 
 
 def reading_option(name: str) -> Callable[[Declared], Declared]:
-    """An option of reading on the command line, as `apframe.formats.reading_options` declares it."""
+    """Return a reading option for the command line, as `apframe.formats.reading_options` declares it."""
     keyword = _DECLARED[name][1]
     settings = {"default": keyword.default} if isinstance(keyword.default, str) else {"multiple": keyword.several}
     flag, advanced = keyword.flag or f"--{name.replace('_', '-')}", keyword.advanced
@@ -45,9 +45,9 @@ class FilesToRead(_Given):  # type: ignore[misc]
     """The options for reading ground truth and results, one field for each option in `apframe.formats.reading_options`."""
 
     def reading(self) -> dict[str, Any]:
-        """The arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
-        given = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
-        return given | {name: words(value) for name, value in given.items() if isinstance(value, tuple)}
+        """Return the arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
+        arguments = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
+        return arguments | {name: words(value) for name, value in arguments.items() if isinstance(value, tuple)}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Files(FilesToRead):
     invalid: str
 
     def rules(self, **changes: Any) -> Protocol:
-        """The protocol; `changes` are those of `Protocol.with_options`."""
+        """Return the protocol with these options; `changes` are further options of `Protocol.with_options`."""
         from apframe.protocols.protocol import as_protocol  # not for help
 
         protocol = as_protocol(self.protocol).variant(self.iou_type)
@@ -79,26 +79,26 @@ class Files(FilesToRead):
         )
 
     def _with_sigmas(self, similarity: Similarity) -> Similarity | None:
-        """The similarity of the protocol with the given sigmas; None without any."""
+        """Return the similarity of the protocol with the sigmas of --sigmas; None without that option."""
         sigmas = numbers("--sigmas", self.sigmas, float, "numbers")
         if sigmas is None:
             return None
         if not hasattr(similarity, "sigmas"):
             raise ParameterError(
-                "--sigmas is for object keypoint similarity", "compare keypoints: add --iou-type keypoints, or leave it out"
+                "--sigmas applies to object keypoint similarity", "compare keypoints with --iou-type keypoints, or leave it out"
             )
         changes: Any = {"sigmas": tuple(sigmas)}
         return replace(similarity, **changes)  # type: ignore[type-var]
 
     def rules_at(self, iou_threshold: float | None) -> Protocol:
-        """The protocol at one threshold; if none is given, at .5 unless it has other ones: of distances, or of categories."""
+        """Return the protocol at one threshold, by default .5 unless its thresholds are distances or depend on the category."""
         published = self.rules()
         if iou_threshold is None and (published.category_thresholds or published.iou_thresholds[0] < 0):
             return published
         return published.with_options(iou_thresholds=[0.5 if iou_threshold is None else iou_threshold])
 
     def reading(self) -> dict[str, Any]:
-        """The arguments for `apf.evaluate`, without the protocol."""
+        """Return the arguments for `apf.evaluate`, without the protocol."""
         return super().reading() | {
             "categories": words(self.categories) or None,
             "unknown_images": "drop" if self.drop_unknown_images else "error",
@@ -107,7 +107,7 @@ class Files(FilesToRead):
         }
 
     def evaluate(self, truth: Path, results: Path, rules: Protocol) -> apf.Evaluation:
-        """The evaluation of two files."""
+        """Evaluate two files."""
         return apf.evaluate(truth, results, rules, **self.reading())
 
 
@@ -115,18 +115,18 @@ _READING = [reading_option(name) for name in _DECLARED]
 reading_options = grouped("files", FilesToRead, *_READING)
 evaluation_options = grouped(
     "files", Files,
-    option("--protocol", metavar="NAME", default="coco", help="published rules; `apframe protocols` lists them"),
+    option("--protocol", metavar="NAME", default="coco", help="the rules of evaluation; `apframe protocols` lists them"),
     option("--iou-type", metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`"),
     option(
         "--max-detections", multiple=True, metavar="1,10,100",
-        help="detections to keep per image and category, or all; AP uses the largest",
+        help="numbers of detections to keep per image and category, or all; AP uses the largest",
     ),
     option(
-        "--recall-positions", type=int, metavar="11", advanced=True, help="recall positions, if the protocol has them: 40, 11"
+        "--recall-positions", type=int, metavar="11", advanced=True, help="recall positions, if the protocol uses them: 40, 11"
     ),
     option(
         "--sigmas", multiple=True, metavar=".1,.2", advanced=True,
-        help="for keypoints: the sigma of each, in the order of the files",
+        help="sigmas of the keypoints, in the order of the files",
     ),
     categories_option,
     option("--agnostic", help="treat all categories as one"),
@@ -135,7 +135,7 @@ evaluation_options = grouped(
     drop_unknown_images_option,
     under_reading(
         "--invalid", metavar="error|drop|keep", default="error",
-        help="rows that cannot be evaluated: stop, leave them out, or do what the benchmark's own program does",
+        help="rows that cannot be evaluated: stop, drop them, or treat them as the benchmark's own program does",
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The gate of `apframe compare`: whether a model may replace another one."""
+"""The gate of `apframe compare`, which a model must pass to replace another one."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ FAILED = 4  # the exit status
 
 @dataclass(frozen=True)
 class Gate:
-    """What a model must not lose.
+    """The metrics in which a model must not be worse than another one, and by how much.
 
     Attributes
     ----------
     worse
-        metrics that must not be worse with an interval that excludes 0
+        metrics that fail if they are worse and the interval excludes 0
     drops
-        metrics that must not drop by more than a number
+        metrics that must not drop by more than this number
     is_sure
-        whether the interval must exclude a larger drop (a test of non-inferiority), or the numbers alone count
+        True if the interval must exclude a larger drop (a test of non-inferiority); otherwise only the numbers count
     """
 
     worse: tuple[str, ...]
@@ -39,11 +39,11 @@ class Gate:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that are tested."""
+        """Return the tested metrics."""
         return list(dict.fromkeys([*self.worse, *self.drops]))
 
     def in_markdown(self, failures: Sequence[str]) -> str:
-        """Say in Markdown whether the gate is passed, and what failed; nothing if nothing is tested.
+        """Say in Markdown if the gate is passed, and what failed; empty if nothing is tested.
 
         >>> Gate(("AP",), {"AP50": 0.01}).in_markdown([])
         '**Gate: passed** (tested: AP, AP50)'
@@ -54,14 +54,14 @@ class Gate:
         return "\n".join([*lines, *[""] * bool(failures), *(f"- {markdown_text(failure)}" for failure in failures)])
 
     def failures(self, table: pl.DataFrame, unit: str = "image") -> list[str]:
-        """Say of each evaluation and metric that fails by how much it is worse, or why it cannot be tested.
+        """Return a sentence for each failure: by how much a metric of an evaluation is worse, or why it cannot be tested.
 
         Parameters
         ----------
         table
-            of `Evaluation.compare`, one row for each metric and pair
+            the table of `Evaluation.compare`, one row for each metric and pair
         unit
-            what was counted as one
+            the noun for the resampled units
 
         >>> rows = [{"metric": "AP", "run_a": "old", "run_b": "new", "difference": -.02, "low": -.03, "high": -.01}]
         >>> Gate(("AP",), {}).failures(pl.DataFrame(rows))
@@ -77,20 +77,20 @@ class Gate:
             return
         sign = 1 if less_is_better(metric) else -1
         loss, largest = sign * row["difference"], self.drops.get(metric, math.inf)
-        least, most = sorted(sign * row[end] for end in ("low", "high")) if row["low"] is not None else (math.nan, math.nan)
+        low, high = sorted(sign * row[end] for end in ("low", "high")) if row["low"] is not None else (math.nan, math.nan)
         is_worse = f"{of} is worse than that of {row['run_a']} by {loss:.4f}"
         if row["low"] is None and (metric in self.worse or self.is_sure):
             yield f"{of} cannot be tested: {reason_of(row, unit)}"
-        if metric in self.worse and least > 0:
-            yield f"{is_worse} (95 % CI {least:.4f} to {most:.4f})"
+        if metric in self.worse and low > 0:
+            yield f"{is_worse} (95 % CI {low:.4f} to {high:.4f})"
         if loss > largest:
             yield f"{is_worse}, more than {largest:g}"
-        elif self.is_sure and most > largest:
-            yield f"{of} may be worse than that of {row['run_a']} by up to {most:.4f} (95 % CI), more than {largest:g}"
+        elif self.is_sure and high > largest:
+            yield f"{of} may be worse than that of {row['run_a']} by up to {high:.4f} (95 % CI), more than {largest:g}"
 
 
 def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol: Protocol, *, sure: bool = False) -> Gate:
-    """The gate of --fail-if-worse AP,APs, --max-drop AP=0.005 and --sure.
+    """Return the gate of --fail-if-worse AP,APs, --max-drop AP=0.005 and --sure.
 
     Raises
     ------
@@ -115,14 +115,14 @@ def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol
 
 
 def known_metric(name: str, protocol: Protocol) -> str:
-    """The headline number of this name, in any case; an unknown name is a ParameterError.
+    """Return the headline number of this name, ignoring case; an unknown name is a ParameterError.
 
     >>> from apframe.protocols.coco import COCO
     >>> known_metric("ap50", COCO)
     'AP50'
     """
-    known = {line.metric: line.metric for line in headlines(protocol, with_parts=True)}
-    return known[name] if name in known else by_name("metric", name, known)
+    metrics = {line.metric: line.metric for line in headlines(protocol, with_parts=True)}
+    return metrics[name] if name in metrics else by_name("metric", name, metrics)
 
 
 def _is_drop(text: str) -> bool:

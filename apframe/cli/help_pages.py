@@ -6,18 +6,18 @@ from inspect import cleandoc
 
 import click
 
-# the verbs by task: a short description and an example of each
+# the verbs by task, each with a short description and an example
 TASKS = {
     "Evaluate": {
         "eval": ("Evaluate detections against ground truth.", "apframe eval instances.json detections.json --by weather"),
         "compare": ("Compare models: differences with intervals.", "apframe compare instances.json a.json b.json"),
         "report": (
-            "Write one HTML page about one model or several.", "apframe report instances.json a.json b.json --out report.html"
+            "Write an HTML page about one or more models.", "apframe report instances.json a.json b.json --out report.html"
         ),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
     "Explain the numbers": {
-        "errors": ("Show how much AP each kind of error costs.", "apframe errors instances.json detections.json --by weather"),
+        "errors": ("Show how much AP each error type costs.", "apframe errors instances.json detections.json --by weather"),
         "confusion": ("Show the confusion matrix.", "apframe confusion instances.json detections.json --min-score 0.3"),
     },
     "Check and convert data": {
@@ -32,18 +32,18 @@ TASKS = {
     },
     "Look things up": {
         "formats": ("List the file formats.", "apframe formats yolo"),
-        "protocols": ("List the protocols: published rules of evaluation.", "apframe protocols voc2007"),
+        "protocols": ("List the protocols, which are published rules of evaluation.", "apframe protocols voc2007"),
     },
 }  # fmt: skip
 EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
 _HEADINGS = ("Arguments", "Options", "Reading", "Shards", "Search runs", "Gate", "Output")
-_FEW = 4  # advanced parameters, with --help-all, that are shown as well
+_FEW = 4  # up to this number of advanced parameters, with --help-all, are always shown
 
 
 def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, *, everything: bool) -> None:
     """Write the usage, the description with an example, then arguments and options under their headings.
 
-    Without `everything`, advanced ones are left out if they are many, and the last line says how to see them.
+    Without `everything`, advanced options are left out if there are many, and the last line says how to see them.
     """
     sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
     params = command.get_params(ctx)

@@ -1,4 +1,4 @@
-"""Messages of the library as one line each on stderr, and how the command spells the options in them."""
+"""Messages of the library as one line each on stderr, with the options in them written as flags."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from apframe.show.terminal import ReaderGoneError, one_line
 from apframe.wording import as_keyword
 
 DOUBTFUL = 3  # the exit status of --strict
-_LONGEST = 10_000  # characters of a message that are printed
+_LONGEST = 10_000  # characters that are printed of a message
 
 
 def say(what: str, message: str) -> None:
     """Print an error or a warning as one line on stderr."""
-    if len(message) > _LONGEST:  # it lists the names of the data, which may be anything
+    if len(message) > _LONGEST:  # it lists names from the data, which may be anything
         message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
     with suppress(OutputError, ReaderGoneError):  # then there is nowhere to say so
         print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
 
 
-# options of the library that the command has too, beside those of reading
+# options of the library that the command has too, apart from reading options
 _FLAGS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
@@ -37,7 +37,7 @@ _FLAGS = {
 
 
 def as_flag(option: str, value: str | None = None) -> str:
-    """An option of the library as one of the command, for messages; see `apframe.wording.spelling`.
+    """Return an option of the library as a flag of the command, for messages; see `apframe.wording.option_style`.
 
     >>> as_flag("iou_type"), as_flag("join_by_name", "images"), as_flag("format", "")
     ('--iou-type', '--join-by-name images', '--gt-format')

@@ -17,26 +17,26 @@ from apframe.protocols.protocol import Protocol
 _IN_WORDS = {1: "a model", 2: "two models or more"}
 
 
-def are_stored(paths: Sequence[Path], context: click.Context, least: int) -> bool:
-    """Whether the paths are stored evaluations (A B ...) rather than ground truth and results (GT A B ...).
+def are_stored(paths: Sequence[Path], context: click.Context, min_models: int) -> bool:
+    """Return True if the paths are stored evaluations (A B ...) rather than ground truth and results (GT A B ...).
 
-    `least` is how many models the command needs.
+    `min_models` is the number of models that the command needs.
 
     Raises
     ------
     ParameterError
-        stored evaluations beside files, or with an option that is about files; data in shards
+        stored evaluations mixed with files, or with an option for files; data in shards
     UsageError
         too few paths
     """
     stored = [is_stored_run(path) for path in paths]
-    if any(is_folder(path) or is_pattern(path) for path, known in zip(paths, stored, strict=True) if not known):
+    if any(is_folder(path) or is_pattern(path) for path, is_stored in zip(paths, stored, strict=True) if not is_stored):
         from apframe.cli.sharded import hint_at_out  # for this alone
 
         for path in paths:
             hint_at_out(path, str(context.info_name))
-    if len(paths) < least + (not stored[0]):
-        needed = "a second stored evaluation" if stored[0] else f"the ground truth and results of {_IN_WORDS[least]}"
+    if len(paths) < min_models + (not stored[0]):
+        needed = "a second stored evaluation" if stored[0] else f"the ground truth and results of {_IN_WORDS[min_models]}"
         context.fail(f"Missing argument: {needed}.")
     if any(stored) and not all(stored):
         one, other = (str(paths[stored.index(kind)]) for kind in (True, False))
@@ -52,7 +52,7 @@ def are_stored(paths: Sequence[Path], context: click.Context, least: int) -> boo
 def read_models(
     paths: Sequence[Path], files: Files, rules: Protocol | None, where: str | None, say: Callable[[str], None]
 ) -> list[apf.Evaluation]:
-    """Read the evaluation of each model, and rank it; without rules, the paths are those of stored evaluations."""
+    """Read the evaluation of each model, and rank it; without rules, the paths are stored evaluations."""
     evaluations, parts = [], []
     for path in paths if rules is None else paths[1:]:
         say(f"reading {path.name}")
@@ -60,8 +60,8 @@ def read_models(
         evaluations.append(read)
         parts.append(read if where is None else read.where(where))
     say("matching and ranking")
-    for each in evaluations:  # the whole, as a part does not warn
+    for each in evaluations:  # before parts are selected, which do not warn
         _ = each.summary
-        if rules is None:  # what its numbers were when they were stored may not have been seen
+        if rules is None:  # warnings at the time of storing may not have been seen
             each.warn_if_doubtful()
     return parts

@@ -15,30 +15,30 @@ from apframe.exceptions import QueryError
 from apframe.show.terminal import Terminal, one_line
 
 if TYPE_CHECKING:
-    from apframe.show.text_tables import Least
+    from apframe.show.text_tables import Expendable
 
 JSON_VERSION = 1
-"""Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
+"""Version of --json output. It rises when a key is renamed, removed or redefined, but not when keys are added.
 
-Objects have it as `json_version`. Lists have no place for it, so `apframe --version --json` says which version they are of.
+Objects contain it as `json_version`. Lists have no place for it, so `apframe --version --json` prints it.
 """
 
 
-def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None, least: Least = ()) -> None:
+def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None, expendable: Expendable = ()) -> None:
     """Print a table: for people, for programs ("json", "csv") or for papers ("markdown", "latex").
 
-    For people and papers, `digits` is the number of decimals. A terminal shows the columns that fit its width; those of `least`
-    are left out first.
+    For people and papers, `digits` is the number of decimals. A terminal shows the columns that fit its width and leaves out
+    the columns of `expendable` first.
     """
     if style == "json":
         if any("Binary" in str(dtype) for dtype in answer.dtypes):
-            raise QueryError("JSON holds no bytes", "use hex() to make them text, or choose other columns")
+            raise QueryError("JSON cannot contain bytes", "convert them to text with hex(), or choose other columns")
         stdout().write_json(answer.write_json())
     elif style == "csv":
         if any(dtype.is_nested() for dtype in answer.dtypes):
-            raise QueryError("CSV holds no lists or structs", "use --json, or choose other columns")
+            raise QueryError("CSV cannot contain lists or structs", "use --json, or choose other columns")
         if pl.Binary in answer.dtypes:
-            raise QueryError("CSV holds no bytes", "use hex() to make them text, or choose other columns")
+            raise QueryError("CSV cannot contain bytes", "convert them to text with hex(), or choose other columns")
         stdout().write_data(answer.write_csv())
     elif style is not None:
         from apframe.show.markup import to_latex, to_markdown
@@ -48,21 +48,21 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
     else:
         from apframe.show.text_tables import table_lines
 
-        print(table_lines(answer, digits, plain=is_plain(), width=terminal_width(), least=least))
+        print(table_lines(answer, digits, plain=is_plain(), width=terminal_width(), expendable=expendable))
 
 
 def terminal_width() -> int | None:
-    """The number of columns of the terminal; None if the output goes to a file or pipe."""
+    """Return the number of columns of the terminal; None if the output goes to a file or pipe."""
     return shutil.get_terminal_size().columns if stdout().isatty() else None
 
 
 def is_plain() -> bool:
-    """Whether tables are drawn in ASCII, because the output has no lines to draw them with."""
+    """Return True if tables are drawn in ASCII, because the encoding of the output has no box-drawing characters."""
     return not stdout().holds("┌╞│")
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print lines that may hold names from the data; a terminal gets them wrapped between words."""
+    """Print lines that may contain names from the data; on a terminal they are wrapped between words."""
     width = terminal_width()
     for line in map(one_line, lines):
         if width is None or len(line) <= width:
@@ -73,22 +73,22 @@ def print_lines(lines: Sequence[str]) -> None:
 
 
 def stdout() -> Terminal:
-    """The stream that `main` writes to, or one around that of a caller who invokes a command alone."""
+    """Return the stream that `main` writes to; if a command is invoked without `main`, a stream around the caller's."""
     return sys.stdout if isinstance(sys.stdout, Terminal) else Terminal(sys.stdout, "stdout")
 
 
 @contextmanager
 def progress() -> Iterator[Any]:
-    """A spinner on stderr that says what is being done; nothing where stderr is not a terminal."""
+    """Show a spinner on stderr that says what is being done, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.text import Text
 
-    from apframe.progress import giving_way
+    from apframe.progress import stopped_below_bars
 
     stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
     spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"
-    with Console(file=stderr).status("starting", spinner=spinner) as status, giving_way(status):
+    with Console(file=stderr).status("starting", spinner=spinner) as status, stopped_below_bars(status):
         yield lambda text: status.update(Text(one_line(text)))

@@ -32,17 +32,17 @@ from apframe.store.parquet import RETRIEVAL
 @click.command("rank", cls=Command)
 @argument("qrels", "QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
 @argument("runs", "RUN...", nargs=-1, required=True, help="runs, likewise")
-@option("--compare", help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)")
+@option("--compare", help="compare the runs in pairs: difference, 95 % interval, corrected p value (more columns with --csv)")
 @option(
     "--test", metavar="t|randomisation|bootstrap", advanced=True,
-    help="where p of --compare comes from (default: the paired t test)",
+    help="the test behind the p values of --compare (default: the paired t test)",
 )  # fmt: skip
 @option(
     "--by", multiple=True, metavar="topic,length",
-    help="print means, or comparisons, for each value of these columns of --queries",
+    help="print means or comparisons for each value of these columns of --queries",
 )  # fmt: skip
 @search_options("Options")
-@output("--per-query", "-q", help="print each query instead of means")
+@output("--per-query", "-q", help="print a row for each query instead of means")
 @storing_options
 @style_options()
 @strict_option
@@ -54,7 +54,7 @@ def evaluate_rankings(
 
     Measures with or without @k: AP P R F RR nDCG Success Judged ERR RBP Hits. Measures without: Rprec Bpref GMBpref infAP GMAP
     AP11 SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet INSQ INST NERR10 NERR11. Measures with: IPrec@.1 BPM@k SDCG@k
-    NERR8@k NERR9@k. Parameters stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10,
+    NERR8@k NERR9@k. Parameters go in parentheses: AP(rel=2)@10, nDCG(gain=exp). trec_eval's names work too: map, P.5,10,
     ndcg_cut.10, official.
     """
     if per_query and (compare or by):
@@ -64,7 +64,7 @@ def evaluate_rankings(
             raise ParameterError("--test needs --compare")
         one_of("test", test, [*P_OF])
     if compare and len(runs) < 2:
-        raise ParameterError("--compare needs two runs or more")
+        raise ParameterError("--compare needs at least two runs")
     if qrels.suffix == ".json" and getattr(format_of_truth(qrels, None), "name", "") == "coco":
         raise ParameterError(f"{qrels} is COCO's JSON, not relevance judgements", "evaluate detections with apframe eval")
     arguments = searches.arguments(by)  # a wrong name is an error before the files are read
@@ -81,7 +81,7 @@ def evaluate_rankings(
     elif compare:
         keys = words(by)
         table = evaluation.compare(by=keys, test=test or "t")
-        if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
+        if style not in ("json", "csv"):  # the main columns, to fit a terminal
             p_corrected = p_texts(table, "p_holm", digits=4)
             n_pairs = table.select("run_a", "run_b").n_unique()
             telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high"]
@@ -97,7 +97,7 @@ def evaluate_rankings(
     else:
         print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options, terminal_width()))
         return
-    show_table(table, style, digits=4, least=["n_queries", ("low", "high")])
+    show_table(table, style, digits=4, expendable=["n_queries", ("low", "high")])
     if compare and style is None:
         corrected = f", corrected for {n_pairs} comparisons (Holm)" if n_pairs > 1 else ""
         print_lines([f"p_corrected: {P_OF[test or 't']}{corrected}"])

@@ -1,4 +1,4 @@
-"""`apframe report`: one page about one model or several."""
+"""`apframe report`: an HTML page about one or more models."""
 
 from __future__ import annotations
 
@@ -26,85 +26,87 @@ from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted, nearest
 
 _MOST_IMAGES = 300
-# options that pages about search runs do not have
+# options that do not apply to pages about search runs
 _OF_DETECTIONS = ("where", "images", "embed", "max_images", "relabel", "n_resamples")
 
 
 @click.command("report", cls=Command)
 @argument(
     "paths", "GT A [B...]", nargs=-1, required=True,
-    help="ground truth and results, or judgements and search runs; or folders that `apframe eval --out` or "
-    "`apframe rank --out` wrote: A [B...]",
+    help="ground truth and results, judgements and search runs, or folders written by `apframe eval --out` or "
+    "`apframe rank --out`: A [B...]",
 )  # fmt: skip
 @output(
     "--out", metavar="FILE",
-    help="where the page is written; an earlier report is replaced (default: print the answer and its tables)",
+    help="the file to write; an earlier report is replaced (default: print the answer and its tables)",
 )  # fmt: skip
-@output("--images", metavar="DIR", help="the folder of the pictures, which the page links")
-@output("--embed", help="put thumbnails into the page instead of links")
-@output("--max-images", type=int, metavar="300", default=_MOST_IMAGES, help="how many errors are shown as pictures; 0 for none")
-@output("--tables", help="write the tables as Parquet too, into a folder beside the page, where its SQL queries find them")
+@output("--images", metavar="DIR", help="the folder of the images, which the page links to")
+@output("--embed", help="embed thumbnails in the page instead of linking to images")
+@output(
+    "--max-images", type=int, metavar="300", default=_MOST_IMAGES, help="most errors that are shown as pictures; 0 for none"
+)
+@output("--tables", help="also write the tables as Parquet, into a folder next to the page, for the SQL queries on the page")
 @output(
     "--relabel", metavar="DIR",
-    help="write the images with doubtful labels into this new folder, for labelling tools: COCO JSON, CVAT and Label Studio",
+    help="write images with suspected label errors to this new folder for labelling tools: COCO JSON, CVAT, Label Studio",
 )  # fmt: skip
 @option(
     "--by", multiple=True, metavar="weather,camera",
-    help="a table of slices by each of these columns, of images or of --queries",
+    help="add a table of slices by each of these columns, of the images or of --queries",
 )  # fmt: skip
 @option(
     "--over", metavar="epoch",
-    help="the runs are a history over this tag: which is best, is it better than the last, how did it develop",
+    help="treat the runs as a history over this tag: which is best, is it better than the last, how did it develop",
 )  # fmt: skip
 @output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
-@output("--markdown", "in_markdown", help="print the answer and what to do next in Markdown, for pull requests")
+@output("--markdown", "in_markdown", help="print the answer and next steps in Markdown, for pull requests")
 @evaluation_options
 @search_options()
 @where_option
 @option(
-    "--n-resamples", metavar="1000", default=1_000, advanced=True, help="how many resamples, for numbers without a derivative"
+    "--n-resamples", metavar="1000", default=1_000, advanced=True, help="number of resamples for metrics without a derivative"
 )
-@option("--seed", metavar="0", default=0, advanced=True, help="start of the random draws: the same seed gives the same page")
+@option("--seed", metavar="0", default=0, advanced=True, help="random seed: the same seed gives the same page")
 @click.pass_context
 def report_models(
     context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
     tables: bool, relabel: Path | None, by: Sequence[str], over: str | None, title: str | None, in_markdown: bool,
     files: Files, searches: Searches, where: str | None, n_resamples: int, seed: int,
 ) -> None:  # fmt: skip
-    """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
+    """Write an HTML page about one or more models: which is better, where, which errors they make, with pictures of the errors.
 
     For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN
     [RUN...].
 
-    Without --out, the answer is printed in a sentence, and the tables behind it: whether a model is better, where, and which
-    types of errors it makes. --markdown prints the first screen of the page instead, and what to do next.
+    Without --out, the answer is printed in a sentence, with the tables behind it: which model is better, where, and which types
+    of errors they make. --markdown prints the first screen of the page and the next steps instead.
 
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
     """
     kind = kind_at(paths[0])
-    if kind == "pipe":  # which is looked at before it is read
+    if kind == "pipe":  # its kind is recognized before it is read
         context.with_resource(reading_once(paths[0]))
-    if kind is None and not is_pattern(paths[0]):  # before anything is said about the others
+    if kind is None and not is_pattern(paths[0]):  # before any error about the other paths
         from apframe.formats.unrecognised import names_beside  # for this alone
 
         raise FormatError("there is no such file or folder", nearest(paths[0].name, names_beside(paths[0])), path=paths[0])
     are_judged = is_for_search(paths[0])
     if are_judged and len(paths) == 1:
         context.fail("Missing argument: the search runs to evaluate.")
-    is_stored = not are_judged and are_stored(paths, context, least=1)
+    is_stored = not are_judged and are_stored(paths, context, min_models=1)
     if over is not None and not is_stored:
-        raise ParameterError("--over needs stored evaluations, which have tags", "store each with --out DIR --tag epoch=3")
+        raise ParameterError("--over needs stored evaluations with tags", "store each with --out DIR --tag epoch=3")
     of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
     _refuse_others(context, paths[0], of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
-    chosen = page | {"max_images": max_images != _MOST_IMAGES, "title": title if not in_markdown else None}
-    if out is None and (given := [name for name, value in chosen.items() if value]):
-        raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
+    page_options = page | {"max_images": max_images != _MOST_IMAGES, "title": title if not in_markdown else None}
+    if out is None and (page_names := [name for name, value in page_options.items() if value]):
+        raise ParameterError(f"--{page_names[0].replace('_', '-')} needs --out, the file of the page")
     if embed and images is None:
-        raise ParameterError("--embed needs --images, the folder of the pictures")
+        raise ParameterError("--embed needs --images, the folder of the images")
     if images is not None and kind_at(images) != "folder":
-        raise ParameterError("--images is no folder", "name the folder of the pictures", path=images)
+        raise ParameterError("--images is not a folder", "name the folder of the images", path=images)
     if out is not None:
         from apframe.report.arguments import check_page
         from apframe.report.page import free_path
@@ -112,7 +114,7 @@ def report_models(
 
         check_page(embed, images, max_images, title, (), tables)  # before anything is read
         target = free_path(out)
-        beside = folder_beside(target) if tables else None
+        tables_folder = folder_beside(target) if tables else None
     arguments = searches.arguments(by) if are_judged else {}
     rules = None if is_stored else files.rules()
     if relabel is not None:
@@ -145,14 +147,14 @@ def report_models(
         command, lines = "", list[str]()
         if out is not None:
             of_models |= of_page(target, images, embed=embed)
-            given = _from_page(context.meta[GIVEN], [*paths, out, *([images] if images else [])], target.parent)
-            command = shlex.join([*context.command_path.split(), *given])
+            command_words = _from_page(context.meta[GIVEN], [*paths, out, *([images] if images else [])], target.parent)
+            command = shlex.join([*context.command_path.split(), *command_words])
         subject = about(evaluations, names, words(by), over, of_models, command=command, seed=seed)
         if out is not None:
             written = write_about(subject, target, title, tables=tables)
             lines = [f"{out}: {_size(written.stat().st_size)}; open it in a browser"]
-            if beside is not None:
-                folder = beside if out.is_symlink() else out.with_name(beside.name)
+            if tables_folder is not None:
+                folder = tables_folder if out.is_symlink() else out.with_name(tables_folder.name)
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
         elif not in_markdown:
             lines = lines_about(subject, width=terminal_width(), plain=is_plain())
@@ -166,10 +168,10 @@ def report_models(
         tell("note", line)
 
 
-def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:
-    """The words of a command with its paths as they are seen from the folder of the page, where it can be moved to.
+def _from_page(command: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:
+    """Return the words of a command with its paths relative to the folder of the page, so that it can be repeated there.
 
-    Without --relabel, which replaces nothing and has no part in the page.
+    It leaves out --relabel, which replaces nothing and does not affect the page.
 
     >>> paths = [Path("/data/a.json"), Path("/data/out/r.html")]
     >>> _from_page(["/data/a.json", "--out=/data/out/r.html", "--relabel", "new", "--by", "a"], paths, Path("/data/out"))
@@ -177,7 +179,7 @@ def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> lis
     """
     texts = {str(path) for path in paths}
     words = []
-    for before, word in zip(["", *given], given, strict=False):
+    for before, word in zip(["", *command], command, strict=False):
         if "--relabel" in (before, word.partition("=")[0]):
             continue
         option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
@@ -187,19 +189,19 @@ def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> lis
 
 
 def _refuse_others(context: click.Context, path: Path, *, of_search: bool, is_stored: bool) -> None:
-    """An error if an option was given that is about the other kind of data, or about files where there are stored runs."""
+    """Raise an error for an option that applies to the other kind of data, or to files while the runs are stored."""
     of_files = [each.name for each in fields(Searches)]
     of_detections = [*_OF_DETECTIONS, *(each.name for each in fields(Files))]
-    if given := given_options(context, of_detections if of_search else of_files):
-        are, them = ("is", "it") if len(given) == 1 else ("are", "them")
-        about = "detections, not about search runs" if of_search else f"search runs, and {path} is not a judgements file"
-        raise ParameterError(f"{' and '.join(given)} {are} about {about}", f"leave {them} out")
-    if is_stored and (given := given_options(context, of_files)):
-        raise ParameterError(f"{given[0]} applies when runs are evaluated", "pass it to `apframe rank` when storing them")
+    if flags := given_options(context, of_detections if of_search else of_files):
+        apply, them = ("applies", "it") if len(flags) == 1 else ("apply", "them")
+        to_what = "detections, not to search runs" if of_search else f"search runs, and {path} is not a judgements file"
+        raise ParameterError(f"{' and '.join(flags)} {apply} to {to_what}", f"leave {them} out")
+    if is_stored and (flags := given_options(context, of_files)):
+        raise ParameterError(f"{flags[0]} applies when runs are evaluated", "pass it to `apframe rank` when storing them")
 
 
 def _size(n_bytes: int) -> str:
-    """The size of a file.
+    """Return the size of a file in MB or kB.
 
     >>> _size(1_324_000), _size(45_400)
     ('1.3 MB', '45 kB')

@@ -1,4 +1,4 @@
-"""The name and the tags of a run that is stored."""
+"""The name and the tags of a stored run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apframe.store.parquet import labels, refuse_foreign
 
 
 def labels_of(name: str | None, tags: Sequence[str], out: Path, kind: str) -> dict[str, Any]:
-    """The arguments of `write_parquet` from --name and --tag; an error if the folder holds something else."""
+    """Return the arguments of `write_parquet` from --name and --tag; an error if the folder contains something else."""
     values: dict[str, Any] = {}
     for tag in tags:
         key, equals, text = tag.partition("=")
@@ -25,7 +25,7 @@ def labels_of(name: str | None, tags: Sequence[str], out: Path, kind: str) -> di
 
 
 def _value(text: str) -> str | float | bool:
-    """A flag (true or false), a number if the text is one, else the text."""
+    """Convert the text to a flag (true or false) or a number if it is one; otherwise return the text."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[-+]?[0-9]+", text):

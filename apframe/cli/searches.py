@@ -1,4 +1,4 @@
-"""The options of search: how runs are evaluated against judgements."""
+"""The options for search: how to evaluate runs against judgements."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Searches:
     own_document: str | None = None
 
     def arguments(self, by: Sequence[str]) -> dict[str, Any]:
-        """The arguments for `apf.evaluate_run`, without judgements and runs; `by` are attributes that will be asked for.
+        """Return the arguments for `apf.evaluate_run`, without judgements and runs; `by` are attributes that will be needed.
 
         Raises
         ------
         ParameterError
-            a wrong name of a measure, or attributes without a file that has them: before any file is read
+            an unknown measure, or attributes without a file that has them, before any file is read
         """
         if by and self.queries is None:
             raise ParameterError("--by needs the attributes of the queries: --queries FILE")
@@ -41,20 +41,30 @@ class Searches:
 
 
 def search_options(heading: str = "Search runs") -> Callable[[Declared], Declared]:
-    """The options of search, under a heading of the help."""
+    """Declare the options for search under a heading of the help."""
     search = partial(option, heading=heading)
     rare = partial(search, advanced=True)
     return grouped(
         "searches", Searches,
         search("--measures", "-m", multiple=True, metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
-        search("--queries", metavar="FILE", help="attributes and texts of the queries: CSV, Parquet, TSV, JSON lines"),
-        search("--missing", metavar="skip|zero|error", default="skip", help="judged queries that a run lacks"),
-        rare("--no-relevant", metavar="zero|skip", default="zero", help="queries without relevant documents"),
-        rare("--unjudged", metavar="nonrelevant|remove", default="nonrelevant", help="documents without a judgement"),
-        rare("--trec-eval", type=int, metavar="9|10", default=10, help="version of trec_eval to agree with"),
-        search("--relevance-level", "-l", type=float, metavar="2", default=1, help="smallest relevance of a relevant document"),
-        search("--max-documents", "-M", type=int, metavar="100", help="use only this number of documents per query"),
+        search("--queries", metavar="FILE", help="attributes and texts of the queries: CSV, TSV, Parquet or JSON lines"),
+        search(
+            "--missing", metavar="skip|zero|error", default="skip",
+            help="judged queries that a run lacks: skip them, count them as 0, or stop",
+        ),
         rare(
-            "--own-document", metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)"
+            "--no-relevant", metavar="zero|skip", default="zero",
+            help="queries without relevant documents: count them as 0, or skip them",
+        ),
+        rare(
+            "--unjudged", metavar="nonrelevant|remove", default="nonrelevant",
+            help="documents without a judgement: count them as not relevant, or remove them",
+        ),
+        rare("--trec-eval", type=int, metavar="9|10", default=10, help="version of trec_eval to reproduce"),
+        search("--relevance-level", "-l", type=float, metavar="2", default=1, help="smallest relevance of a relevant document"),
+        search("--max-documents", "-M", type=int, metavar="100", help="keep at most this number of documents per query"),
+        rare(
+            "--own-document", metavar="keep|remove",
+            help="documents with the id of their query: keep or remove them (default: keep, with a warning)",
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`apframe shard`: a data set and its detections, cut into shards of whole images."""
+"""`apframe shard`: cut a data set and its detections into shards of whole images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apframe.wording import counted
 @argument("truth", "GT", help="ground truth, in any format; or a pattern of files such as 'gt/*.json'")
 @argument("results", "DT", help="detections, in any format; or a pattern of files; - is stdin")
 @output("--into", type=PATH, required=True, metavar="DIR", help="a new folder for the shards")
-@output("--n", metavar="64", default=64, help="number of shards; there are never more than images")
+@output("--n", metavar="64", default=64, help="number of shards, at most the number of images")
 @reading_options
 @image_attributes_option
 @drop_unknown_images_option
@@ -30,8 +30,8 @@ def shard_files(
 ) -> None:  # fmt: skip
     """Cut ground truth and detections into shards of whole images.
 
-    Each shard is a folder in DIR with tables as Parquet. Results as COCO JSON, JSON lines, Parquet or Arrow may be larger than
-    the memory. DIR must not exist yet; if anything fails, nothing is written.
+    Each shard is a folder in DIR with tables as Parquet. Results in COCO JSON, JSON lines, Parquet or Arrow may be larger than
+    memory. DIR must not exist yet; if anything fails, nothing is written.
     """
     with progress() as say:
         say(f"writing {into}")
@@ -44,4 +44,4 @@ def shard_files(
     rows = ", ".join(counted(number, name) for name, number in sizes.items())
     print(f"{one_line(str(into))}: {counted(shards.height, 'shard')} with {rows}")
     if shards.height < n:
-        print(f"{counted(n, 'shard')} were asked for, but there are only {counted(sizes['image'], 'image')}")
+        print(f"{counted(n, 'shard')} were requested, but there are only {counted(sizes['image'], 'image')}")

@@ -1,4 +1,4 @@
-"""Data in shards in place of ground truth and results, as `apframe eval --shards` takes them."""
+"""Data in shards in place of ground truth and results, as `apframe eval --shards` accepts them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from apframe.paths import is_folder, is_pattern
 
 
 def hint_at_shards(truth: Path, results: Path | None) -> None:
-    """An error if the ground truth is a folder of shards or a shard, or either is a pattern of files: --shards is missing.
+    """Raise an error if --shards is missing: the ground truth is a shard or a folder of shards, or a path is a pattern.
 
-    A folder of tables without detections, beside results, is ground truth.
+    A folder of tables without detections, together with results, is ground truth.
 
     Raises
     ------
     ParameterError
-        it says so
+        --shards is missing
     """
     if is_folder(truth):
         from apframe.scale.shards import has_listing, is_shard
 
-        beside = results is not None and not (is_folder(results) and is_shard(str(results)))
-        if has_listing(str(truth)) or is_shard(str(truth), with_detections=beside):
+        with_detections = results is not None and not (is_folder(results) and is_shard(str(results)))
+        if has_listing(str(truth)) or is_shard(str(truth), with_detections=with_detections):
             raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):
-        # the ? of an address is none, nor is a ? or [ in a name of nothing
+        # a ? in an address is no pattern, nor is a ? or [ in a path that does not exist
         if is_pattern(path) and ":/" not in str(path) and ("*" in str(path) or matching(path)):
             paths = " ".join(quote(str(each)) for each in named)
             what = "pairs of files" if results else "data in shards"
@@ -39,7 +39,7 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
 
 
 def hint_at_out(path: Path, command: str) -> None:
-    """An error if a command that takes a stored evaluation is given shards: their evaluation has to be stored first.
+    """Raise an error if a command for stored evaluations gets shards, whose evaluation has to be stored first.
 
     Raises
     ------
@@ -56,15 +56,15 @@ def hint_at_out(path: Path, command: str) -> None:
 
 
 def as_shards(truth: Path, results: Path | None, more: Sequence[Path]) -> tuple[Any, Any]:
-    """The first two arguments of `evaluate_shards`.
+    """Return the first two arguments of `evaluate_shards`.
 
-    Two paths are ground truth and detections, unless the second one is a shard too. Three and more are shards: the shell makes
-    them of a pattern without quotes, with the files beside the shards among them.
+    Two paths are ground truth and detections, unless the second one is a shard too. Three or more are shards: the shell expands
+    a pattern without quotes to them, and to the files next to the shards.
 
     Raises
     ------
     ParameterError
-        three or more paths, of which none is a folder
+        there are three or more paths, and none of them is a folder
 
     >>> as_shards(Path("gt/*.json"), Path("dt/*.json"), [])
     (PosixPath('gt/*.json'), PosixPath('dt/*.json'))
@@ -83,7 +83,7 @@ def as_shards(truth: Path, results: Path | None, more: Sequence[Path]) -> tuple[
 
 
 def _is_of_shards(path: Path) -> bool:
-    """Whether the first thing that a path or a pattern stands for is a shard, or a folder of shards."""
+    """Return True if the first match of a path or a pattern is a shard, or a folder of shards."""
     from apframe.scale.addresses import expand
     from apframe.scale.shards import has_listing, is_shard
 

@@ -17,15 +17,15 @@ from apframe.wording import counted
 
 
 def show_sliced(slices: pl.DataFrame | None, sure: pl.DataFrame | None, protocol: Protocol, style: str | None) -> None:
-    """Print slices, or numbers with their intervals: all columns for programs, the most telling ones for people and papers."""
+    """Print slices, or numbers with their intervals: all columns for programs, the main ones for people and papers."""
     for_people = style not in ("json", "csv")
     if slices is not None and for_people and (style is not None or terminal_width() is None):
         recalls = [line for line in headlines(protocol) if line.kind.one_is_enough]
-        most = (protocol.headline_range, protocol.max_detections[-1])
-        enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
+        largest = (protocol.headline_range, protocol.max_detections[-1])
+        enough = next((line for line in recalls if (line.area_range, line.max_detections) == largest), None)
         slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     if slices is not None:
-        show_table(slices, style, digits=3, least=SliceTable(slices).least)  # as many as there is room for in a terminal
+        show_table(slices, style, digits=3, expendable=SliceTable(slices).expendable)  # a terminal shows the columns that fit
     if sure is not None:
         show_table(sure.drop("bias", "n_resamples", "method", "reason") if for_people else sure, style, digits=3)
         lacking = sure["reason"].drop_nulls().value_counts(sort=True).rows() if style is None else []
@@ -33,7 +33,7 @@ def show_sliced(slices: pl.DataFrame | None, sure: pl.DataFrame | None, protocol
 
 
 def show_markup(evaluation: Evaluation, style: str) -> None:
-    """Print the numbers in Markdown or LaTeX, and the notes on them on stderr."""
+    """Print the numbers in Markdown or LaTeX, and the notes about them on stderr."""
     text, below = kit_markup(evaluation, to_markdown if style == "markdown" else to_latex, None)
     print(text)
     for line in below:

@@ -1,4 +1,4 @@
-"""`apframe stats`: counts of a data set by category, area range and attribute."""
+"""`apframe stats`: count a data set by category, area range and attribute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apframe.cli.output import progress, show_table
 @image_attributes_option
 @option(
     "--by", multiple=True, metavar="weather,occlusion",
-    help="columns to count by (default: those of the images with few values)",
+    help="columns to count by (default: columns of the images with few values)",
 )  # fmt: skip
 @style_options()
 def count_files(
@@ -32,7 +32,7 @@ def count_files(
     by: Sequence[str],
     style: str | None,
 ) -> None:
-    """Count images, annotations and detections, and give median sizes, by category, area range and attribute."""
+    """Count images, annotations and detections, and print median sizes, by category, area range and attribute."""
     with progress() as say:
         say("reading")
         table = apf.stats(truth, results, by=words(by) or None, image_attributes=image_attributes, **files.reading())

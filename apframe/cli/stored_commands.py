@@ -1,4 +1,4 @@
-"""`apframe sql` and `apframe upgrade`: stored evaluations."""
+"""`apframe sql` and `apframe upgrade`: query and rewrite stored evaluations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from apframe.store.parquet import RETRIEVAL, read_manifest
 @click.command("sql", cls=Command)
 @argument(
     "folder", "DIR", type=click.Path(readable=False),
-    help="folder that `apframe eval --out` or `apframe rank --out` wrote; a pattern for many runs of eval, in quotes: "
-    '"runs/*"; or a DuckDB file',
+    help="folder written by `apframe eval --out` or `apframe rank --out`, a quoted pattern of many runs of eval such as "
+    '"runs/*", or a DuckDB file',
 )  # fmt: skip
 @argument(
     "query", "[QUERY]", required=False, type=str,
-    help="SQL in DuckDB's dialect, statements separated by ; (default: from stdin)",
+    help="SQL in DuckDB's dialect, statements separated by ; (default: read from stdin)",
 )  # fmt: skip
-@option("--file", "-f", metavar="FILE", help="read SQL from a text file; - is stdin")
+@option("--file", "-f", metavar="FILE", help="read the SQL from a text file; - is stdin")
 @style_options()
-@option("--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings")
+@option("--unrestricted", help="allow SQL to read and write files, open databases, load extensions and change settings")
 @click.pass_context
 def query_evaluation(
     context: click.Context, folder: str, query: str | None, file: Path | None, style: str | None, unrestricted: bool
@@ -46,31 +46,31 @@ def query_evaluation(
     If a pattern selects many runs, their tables have a column run, and the table runs lists them. A terminal shows the first
     40 rows of an answer; pipes, --json and --csv get all rows.
 
-    SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one. Statements are answered one after another, and the
-    first error ends it; if there is a syntax error, none is run.
+    SHOW TABLES lists the tables, and DESCRIBE metrics lists the columns of one. Statements run one after another up to the
+    first error; if there is a syntax error, none is run.
 
     SQL cannot read or write files, use the network, open other databases or change settings, and a DuckDB file is opened
-    read-only. --unrestricted lifts all of this. CREATE TEMP TABLE always works.
+    read-only. --unrestricted lifts all of these limits. CREATE TEMP TABLE always works.
     """
     source, text = _query_text(context, query, file)
     from apframe.store import sql  # for this alone
 
     def show(answer: pl.DataFrame) -> None:
-        most = 40 if sys.stdout.isatty() and style is None else answer.height
-        show_table(answer.head(most), style)
-        if answer.height > most:
+        max_rows = 40 if sys.stdout.isatty() and style is None else answer.height
+        show_table(answer.head(max_rows), style)
+        if answer.height > max_rows:
             print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
 
     with progress() as say:
         say("reading")
         connection = _opened(folder, text, unrestricted)
     with sql.closing(connection):
-        with _naming(source):
+        with _located_in(source):
             statements = sql.statements(connection, text)
         if not statements:
             raise ParameterError(f"{source or 'the query'} has no SQL statement", "write one, such as SHOW TABLES")
         for number, statement in enumerate(statements, 1):
-            with _naming(source, f"statement {number}" if len(statements) > 1 else ""), progress() as say:
+            with _located_in(source, f"statement {number}" if len(statements) > 1 else ""), progress() as say:
                 say("querying")
                 answer = sql.answer(connection, statement.query)
             if sql.has_rows(statement, answer):
@@ -78,7 +78,7 @@ def query_evaluation(
 
 
 def _query_text(context: click.Context, query: str | None, file: Path | None) -> tuple[str, str]:
-    """Return the SQL, after the name of its file or "stdin"; the name is empty if the SQL was an argument."""
+    """Return the name of the source and the SQL; the name is a file, "stdin", or empty if the SQL was an argument."""
     if query is not None and file is not None:
         context.fail("QUERY and --file cannot be combined.")
     if query is not None:
@@ -95,8 +95,8 @@ def _query_text(context: click.Context, query: str | None, file: Path | None) ->
 
 
 @contextmanager
-def _naming(*places: str) -> Iterator[None]:
-    """Errors of SQL say in which file and statement they are."""
+def _located_in(*places: str) -> Iterator[None]:
+    """Add to errors of SQL the file and statement in which they are."""
     try:
         yield
     except QueryError as error:
@@ -105,7 +105,7 @@ def _naming(*places: str) -> Iterator[None]:
 
 
 def _opened(folder: str, query: str, unrestricted: bool) -> Any:
-    """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
+    """Connect to the tables of a stored set, of many sets (only the tables that the query needs), or of a DuckDB file."""
     from apframe.store import databases, queryable, sql  # for this alone
 
     if databases.is_database(folder):
@@ -113,25 +113,25 @@ def _opened(folder: str, query: str, unrestricted: bool) -> Any:
     else:
         connection = queryable.connection_for(_read_any(folder), query)
     if unrestricted:
-        connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
+        connection.execute("SET python_enable_replacements = false")  # tables are never Python variables here
     else:
         sql.restrict(connection)
     return connection
 
 
 def _read_any(folder: str) -> Any:
-    """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
+    """Read an evaluation, or the runs that a pattern matches; a folder may have a name like run[1]."""
     if is_pattern(folder):
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
 @click.command("upgrade", cls=Command)
-@argument("folders", "RUN...", nargs=-1, required=True, help="folders that --out wrote")
+@argument("folders", "RUN...", nargs=-1, required=True, help="folders written by --out")
 def upgrade_evaluations(folders: Sequence[Path]) -> None:
-    """Rewrite stored evaluations of apframe 0.4 and 0.5.0 in place, in today's layout; their numbers stay the same.
+    """Rewrite stored evaluations of apframe 0.4 and 0.5.0 in place in today's layout; their numbers stay the same.
 
-    They can be read without an upgrade too. If one folder cannot be read, none is rewritten.
+    They can also be read without an upgrade. If one folder cannot be read, none is rewritten.
     """
     for folder in folders:
         read_manifest(folder)

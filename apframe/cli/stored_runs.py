@@ -1,4 +1,4 @@
-"""Stored evaluations in place of ground truth and results, for commands that take either."""
+"""Stored evaluations in place of ground truth and results, for commands that accept either."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from apframe.formats.stored_sets import find_manifest
 from apframe.paths import is_folder
 
 truth_or_run = argument(
-    "truth", "GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
+    "truth", "GT", help="ground truth, in any format; or, without DT, a folder written by `apframe eval --out`"
 )
 
 
 def is_stored_run(path: Path) -> bool:
-    """Whether a path is a folder that `apframe eval --out` wrote."""
+    """Return True if a path is a folder written by `apframe eval --out`."""
     return is_folder(path) and find_manifest(path) is not None
 
 
 def refuse_options_of_files(context: click.Context) -> None:
-    """An error if an option was given that is about reading and evaluating files."""
-    if given := given_options(context, (each.name for each in fields(Files))):
+    """Raise an error for an option that applies to reading and evaluating files."""
+    if flags := given_options(context, (each.name for each in fields(Files))):
         raise ParameterError(
-            f"{given[0]} is about files of ground truth and results, not about stored evaluations",
-            "give it to `apframe eval --out`",
+            f"{flags[0]} applies to files of ground truth and results, not to stored evaluations",
+            "pass it to `apframe eval --out`",
         )
 
 
 def read_run(
     context: click.Context, truth: Path, results: Path | None, files: Files, iou_threshold: float | None, where: str | None
 ) -> tuple[apf.Evaluation, float]:
-    """The evaluation of two files, or the stored one in their place; and the threshold, the usual one if none is given.
+    """Evaluate two files, or read the stored evaluation in their place; also return the threshold, by default the usual one.
 
     Raises
     ------
     ParameterError
-        results or an option about files beside a stored evaluation; data in shards
+        results or an option for files together with a stored evaluation; data in shards
     UsageError
         ground truth without results
     """

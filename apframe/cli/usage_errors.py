@@ -1,4 +1,4 @@
-"""Messages about wrong command lines: unknown options, surplus arguments, and apframe's name for an option of another tool."""
+"""Messages about wrong command lines: unknown options, surplus arguments, apframe's names for options of other tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apframe.retrieval.run_inputs import is_for_search
 from apframe.wording import nearest
 
 OF_TREC_EVAL: Mapping[str, str] = {"-c": "--missing zero", "-J": "--unjudged remove", "-n": "--per-query"}
-"""The options of trec_eval that have other names here: `-l`, `-m`, `-M` and `-q` have the same."""
+"""The options of trec_eval that have other names here; `-l`, `-m`, `-M` and `-q` are the same."""
 _OF_OTHERS = {"--classes": "--categories", "--filter": "--where", "--format": "--gt-format"}
 
 
@@ -44,13 +44,13 @@ def no_such_option(name: str, context: click.Context) -> str:
 
 
 def refuse_more(context: click.Context, paths: Sequence[Path]) -> NoReturn:
-    """The error that `eval` has more paths than ground truth and detections, and they are no shards."""
+    """Raise the error that `eval` got more paths than ground truth and detections, and no shards."""
     if not all(kind_at(path) or is_pattern(path) for path in paths):
         extra = [str(path) for path in paths[2:]]
         context.fail(f"Got unexpected extra argument{'s' * (len(extra) > 1)} ({' '.join(extra)})")
-    shown = " ".join(quote(str(path)) for path in paths) if len(paths) < 7 else "GT A [B...]"
+    arguments = " ".join(quote(str(path)) for path in paths) if len(paths) < 7 else "GT A [B...]"
     hint = "; shards need --shards" if any(is_folder(path) or is_pattern(path) for path in paths) else ""
-    context.fail(f"eval takes one model, not {len(paths) - 1}: use apframe compare {shown}{hint}")
+    context.fail(f"eval takes one model, not {len(paths) - 1}: use apframe compare {arguments}{hint}")
 
 
 def _in_one_line(error: click.UsageError) -> str:
@@ -58,17 +58,17 @@ def _in_one_line(error: click.UsageError) -> str:
 
 
 def _with_commas(context: click.Context) -> str:
-    """Show the values of an option with commas, if blanks separate them on the command line; otherwise nothing."""
+    """Suggest commas between the values of an option if blanks separate them on the command line; otherwise empty."""
     several = {name for each in context.command.params if getattr(each, "multiple", False) for name in each.opts}
-    given: list[str] = context.meta.get(GIVEN, [])
-    for place, option in enumerate(given):
-        values = [*takewhile(lambda each: not (each.startswith("-") or kind_at(each)), given[place + 1 :])]
+    words: list[str] = context.meta.get(GIVEN, [])
+    for place, option in enumerate(words):
+        values = [*takewhile(lambda each: not (each.startswith("-") or kind_at(each)), words[place + 1 :])]
         if option in several and len(values) > 1:
-            return f"; several names are written with commas: {option} {quote(','.join(values))}"
+            return f"; separate several names by commas: {option} {quote(','.join(values))}"
     return ""
 
 
 def _is_about_search(context: click.Context) -> bool:
-    """Tell whether the command line is about search: its first file looks like judgements, or it names no file."""
+    """Return True if the command line is about search: its first file looks like judgements, or it names no file."""
     paths = [Path(each) for each in context.meta.get(GIVEN, []) if kind_at(each) == "file"]
     return not paths or is_for_search(paths[0])

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from apframe.exceptions import BiasWarning, FewResamplesWarning, warn
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 LEAST_UNITS = 5  # with positives, required for an interval
 EQUAL = 1e-12  # numbers that differ by less are equal except for rounding
@@ -127,7 +127,7 @@ def warn_of_few_resamples(n_resamples: int, n_rows: int) -> None:
     if n_rows > 1 and 2 / (n_resamples + 1) > SIGNIFICANT / n_rows:
         warn(
             f"{COARSE} {2 / (n_resamples + 1):.2g} with {counted(n_resamples, 'resample')}, which is too coarse for "
-            f"{n_rows:,} comparisons; set {spelled('n_resamples')} to {math.ceil(2 * n_rows / SIGNIFICANT):,} or more",
+            f"{n_rows:,} comparisons; set {option_name('n_resamples')} to {math.ceil(2 * n_rows / SIGNIFICANT):,} or more",
             FewResamplesWarning,
         )
 

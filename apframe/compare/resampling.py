@@ -12,7 +12,7 @@ from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterEr
 from apframe.metrics.list_sums import starts_of
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
-from apframe.wording import counted, did_you_mean, listed, spelled
+from apframe.wording import counted, did_you_mean, listed, option_name
 
 FEW = 20  # units; with fewer, intervals are too narrow
 FEW_RESAMPLES = 40  # with fewer, p, which is at least 2 / (n_resamples + 1), cannot be below 0.05
@@ -163,7 +163,7 @@ def check_counts(n_resamples: int, seed: int) -> None:
     if n_resamples < FEW_RESAMPLES:
         warn(
             f"with {counted(n_resamples, 'resample')}, intervals are unreliable and p cannot be below 0.05; set "
-            f"{spelled('n_resamples')} to {FEW_RESAMPLES} or more, better 1,000",
+            f"{option_name('n_resamples')} to {FEW_RESAMPLES} or more, better 1,000",
             FewResamplesWarning,
         )
 

@@ -26,7 +26,7 @@ from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
 from apframe.threads import pool
 from apframe.validation import Fault, Report, left_out, validating
-from apframe.wording import Note, spelled
+from apframe.wording import Note, option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -184,7 +184,7 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
         for name in published_for(choice.protocol.iou_type):
             format_ = static_table.FILES.get(name, Coco.name)
             if format_ != Coco.name and choice.reading.both_are(format_, truth):
-                number = f"the number that their own program prints comes from {spelled('protocol', name)}"
+                number = f"the number that their own program prints comes from {option_name('protocol', name)}"
                 inputs = inputs.saying(Note(f"both sides are {as_format(format_).title}: {number}"))
     return inputs, faults
 

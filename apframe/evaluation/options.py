@@ -17,7 +17,7 @@ from apframe.protocols.rules.known import KnownImagesOnly
 from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.dataset import Dataset
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 
 class Options(ReadingOptions, total=False):
@@ -104,8 +104,8 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
         labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
     if invalid == "keep" and not chosen.malformed.keepable:
-        problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"
-        raise ParameterError(problem, f"leave such rows out with {spelled('invalid', 'drop')}")
+        problem = f"{option_name('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"
+        raise ParameterError(problem, f"leave such rows out with {option_name('invalid', 'drop')}")
     masks = "mask" in chosen.similarity.needs
     reading = Reading(**how, compared=chosen.iou_type, masks=masks, protocol=chosen.name)
     return Choice(chosen, categories, unknown_images, invalid, image_attributes, reading, name)

@@ -20,7 +20,7 @@ from apframe.show.console import closing_lines, lines_within, summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import cells
 from apframe.tables.ids import is_known
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -147,7 +147,7 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
         return self._variants[iou_type]
     again = None if self._source.reads_again else self._source.inputs.again
     if again is None:
-        raise ColumnError(f"evaluate it with {spelled('iou_type', iou_type)}")
+        raise ColumnError(f"evaluate it with {option_name('iou_type', iou_type)}")
     rules = self.protocol.variant(iou_type)
     with collecting() as warnings:
         inputs = again(rules)

@@ -22,7 +22,7 @@ from apframe.store.parquet import DETECTION, read_manifest, refuse_changed
 from apframe.tables.dataset import Dataset
 from apframe.tables.result_tables import result_schema
 from apframe.tables.schemas import TABLES
-from apframe.wording import as_keyword, spelling
+from apframe.wording import as_keyword, option_style
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -50,7 +50,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
 def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol:
     """Return the protocol in a manifest; no other file is read."""
     try:
-        with spelling(as_keyword):  # a manifest has keys, not flags
+        with option_style(as_keyword):  # a manifest has keys, not flags
             return Protocol.from_dict(manifest["protocol"])
     except FormatError as error:  # the error has a remedy already
         raise FormatError(error.problem, error.remedy, path=folder) from None

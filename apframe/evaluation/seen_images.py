@@ -17,7 +17,7 @@ from apframe.formats.outputs import Outputs
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types, is_known, unknown_ids
 from apframe.tables.parts import without_left_out
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _FEW, _LEAST = 0.25, 10  # a detector may detect nothing on a share of the annotated images, or on fewer images than this
 
@@ -154,10 +154,10 @@ class NamedImages:
         ids, existing_ids = images["image_id"], self.dataset.core("images")["image_id"]
         if not self._known.issuperset(ids):
             if ids.dtype != existing_ids.dtype and len(existing_ids):
-                remedy = f"give the ids of the images, or join them by name ({spelled('join_by_name', 'images')})"
+                remedy = f"give the ids of the images, or join them by name ({option_name('join_by_name', 'images')})"
                 raise different_id_types("", "image_ids", ids.dtype, "images.image_id", existing_ids.dtype, remedy)
             if not self.drop_unknown:
-                remedy = f"correct them, or drop them ({spelled('unknown_images', 'drop')})"
+                remedy = f"correct them, or drop them ({option_name('unknown_images', 'drop')})"
                 raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, existing_ids), remedy, existing_ids)
         return ids.to_list()
 

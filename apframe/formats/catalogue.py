@@ -39,7 +39,7 @@ from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.schemas import GROUND_TRUTH
 from apframe.validation import amending, validating, without_refused
-from apframe.wording import nearest, same_name, spelled
+from apframe.wording import nearest, option_name, same_name
 
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
@@ -407,7 +407,7 @@ def _detected(
     else:
         problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
         names = [each.name for each in likely]
-    remedy = f"choose one with {spelled(option, '')}: {', '.join(names)}"
+    remedy = f"choose one with {option_name(option, '')}: {', '.join(names)}"
     raise FormatError(f"its format cannot be detected: {problem}", remedy, path=seen.path)
 
 

@@ -14,7 +14,7 @@ from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.types import with_ids
 from apframe.validation import sound_rows
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 _WRITTEN = {"image_id", "file_name", "category_id", "score"}  # written by Ultralytics, without names of classes
 
@@ -111,7 +111,7 @@ def _count_from_1(ids: pl.Series, classes: Collection[Any]) -> bool:
 
 
 def _ask_for_names() -> str:
-    remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
+    remedy = f'give {option_name("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
     return f"if they count from 1, as Ultralytics' predictions.json does, {remedy}"
 
 

@@ -18,7 +18,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.validation import without_refused
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # kinds of ids in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format defines its box format
@@ -261,7 +261,7 @@ def box_options(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, u
     if how == OPEN or (how == USUAL and usual):
         return values
     if values and refuses:
-        options = " and ".join(map(spelled, values))
+        options = " and ".join(map(option_name, values))
         raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
     return {}
 
@@ -271,13 +271,13 @@ def reader_options(format_: Format, **options: Any) -> dict[str, Any]:
     values = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in values:
         if name not in format_.options:
-            raise ParameterError(f"{format_.title} does not support {spelled(name)}")
+            raise ParameterError(f"{format_.title} does not support {option_name(name)}")
     return values
 
 
 def refuse_options(**options: Any) -> None:
     """Raise an error if options of files are given for data in memory."""
-    names = [spelled(name, "") for name, value in options.items() if value is not None]
+    names = [option_name(name, "") for name, value in options.items() if value is not None]
     if names:
         raise ParameterError(f"{', '.join(names)}: only for files and folders", "leave it out for data in memory")
 

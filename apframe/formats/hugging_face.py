@@ -34,7 +34,7 @@ from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import labels_of
 from apframe.tables.table_files import not_deep
-from apframe.wording import did_you_mean, first_line, reason, spelled
+from apframe.wording import did_you_mean, first_line, option_name, reason
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
 _BATCH = 1 << 12  # images in a part, if results are read in parts
@@ -166,7 +166,7 @@ def _files(path: Path, split: str | None) -> list[Path]:
     split = next(iter(splits), "") if split is None else split
     if split not in splits:
         there = [each for each in splits if each]
-        remedy = did_you_mean(split, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
+        remedy = did_you_mean(split, there) if there else f"leave {option_name('split', '')} out: its files have no splits"
         raise ParameterError(f"no split {split!r}", remedy, path=path)
     return [file.path for file in splits[split]]
 

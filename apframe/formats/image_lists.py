@@ -19,7 +19,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.names import labels_of, places_of
 from apframe.tables.schemas import ID
 from apframe.tables.types import with_ids
-from apframe.wording import counted, did_you_mean, listed, spelled
+from apframe.wording import counted, did_you_mean, listed, option_name
 
 _LISTS = ("ImageSets", "ImageSets/Main", "splits", ".")  # folders of lists, beside the labels or up to two levels up
 _HIGHER = 2
@@ -44,7 +44,7 @@ def with_only(dataset: Dataset, images: Any) -> Dataset:
     ([8], ['a.jpg'])
     """
     is_path = isinstance(images, (str, Path))
-    of = str(images) if is_path and str(images) else spelled("images", "")
+    of = str(images) if is_path and str(images) else option_name("images", "")
     values = images if isinstance(images, pl.Series) else read_list(Path(images)) if is_path and str(images) else [*images]
     requested = (
         with_ids(of, pl.DataFrame({"image_id": values}, strict=False), "image_id")[1].drop_nulls().unique(maintain_order=True)
@@ -105,7 +105,7 @@ def part_of_split(
     if split in path.relative_to(source).parts:
         return path, others, None
     if kind_at(path) != "folder":
-        remedy = f"evaluate some of its images with {spelled('images', '')}"
+        remedy = f"evaluate some of its images with {option_name('images', '')}"
         raise ParameterError(f"{format_.title} in one file has no splits", remedy, option="split")
     if is_folder(path / split):
         return path / split, others, None

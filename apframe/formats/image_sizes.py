@@ -19,7 +19,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.names import bare, stems
 from apframe.tables.schemas import ID, SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import listed, reason, spelled
+from apframe.wording import listed, option_name, reason
 
 IMAGE_SIZES = "image_sizes.csv"
 """A file beside those of a format, with `image_id`, `file_name`, `image_width` and `image_height`."""
@@ -93,7 +93,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
         a file is not an image
     """
     pillow = import_optional(
-        "PIL.Image", f"without {spelled('image_sizes')}, Pillow is needed to read image files", "pillow", "yolo"
+        "PIL.Image", f"without {option_name('image_sizes')}, Pillow is needed to read image files", "pillow", "yolo"
     )
     sizes = []
     for path in paths:
@@ -103,7 +103,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
-                f"cannot be read as an image ({reason(error)})", f"replace it or give {spelled('image_sizes')}", path=path
+                f"cannot be read as an image ({reason(error)})", f"replace it or give {option_name('image_sizes')}", path=path
             ) from error
         sizes.append((height, width) if is_turned else (width, height))
     return sizes
@@ -131,7 +131,7 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     if sizes is None:
         warn(
             f"{path}: the image sizes are unknown, so boxes stay fractions, and areas and area ranges are "
-            f"meaningless; give {spelled('image_sizes')}: file_name, image_width, image_height",
+            f"meaningless; give {option_name('image_sizes')}: file_name, image_width, image_height",
             UnitWarning,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
@@ -150,7 +150,7 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     if len(unknown):
         which = listed(unknown.to_list())
         raise FormatError(
-            f"no size, or several, for images {which}", f"give {spelled('image_sizes')} with their file_name", path=path
+            f"no size, or several, for images {which}", f"give {option_name('image_sizes')} with their file_name", path=path
         )
     named = sizes.select("image_id", named="file_name").unique("image_id", keep="none")
     sized = sized.join(named, on="image_id", how="left", maintain_order="left")

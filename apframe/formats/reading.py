@@ -26,7 +26,7 @@ from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
 from apframe.validation import amending, validating
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 _declared = declared_keywords(ReadingOptions)
 _fields = [(name, kind, field(default=keyword.default)) for name, (kind, keyword) in _declared.items()]
@@ -195,7 +195,7 @@ class Reading(_Fields):  # type: ignore[misc]
             return dataset.map_categories(self.category_map, self.unmapped)
         if self.unmapped != "keep":
             raise ParameterError(
-                f"is for categories that {spelled('category_map')} does not name", "give that too", option="unmapped"
+                f"is for categories that {option_name('category_map')} does not name", "give that too", option="unmapped"
             )
         return dataset
 
@@ -234,4 +234,4 @@ def _for_both_sides(error: InputError) -> str:
     if error.table != "annotations" or not error.problem.endswith("is negative"):
         return error.remedy
     first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
-    return f"{spelled('box_format')} applies to both sides; if only the results are in this format, {first}"
+    return f"{option_name('box_format')} applies to both sides; if only the results are in this format, {first}"

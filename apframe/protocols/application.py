@@ -33,7 +33,7 @@ from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.tables.shapes.declarations import CUBOIDS, INTERVALS, KEYPOINTS, SEGMENTS, shape_of
 from apframe.validation import Report, validating
-from apframe.wording import Note, counted, spelled
+from apframe.wording import Note, counted, option_name
 
 
 def make_inputs(
@@ -232,7 +232,7 @@ def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -
     if protocol.similarity.inclusive and which:
         warn(
             f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides, so "
-            f"that distant boxes overlap; supply pixels, or {spelled('relative', 'True')} and the sizes of the images",
+            f"that distant boxes overlap; supply pixels, or {option_name('relative', 'True')} and the sizes of the images",
             BoxFormatWarning,
         )
 
@@ -248,7 +248,7 @@ def _warn_of_keypoints(detections: pl.DataFrame, protocol: Protocol) -> None:
     ):
         warn(
             "the detections have keypoints and no boxes, so the boxes around their keypoints are compared; "
-            f"to compare keypoints, use {spelled('iou_type', 'keypoints')}",
+            f"to compare keypoints, use {option_name('iou_type', 'keypoints')}",
             BoxFormatWarning,
         )
 
@@ -299,6 +299,6 @@ def on_known_images(detections: pl.DataFrame, dataset: Dataset, *, drop: bool) -
     """
     flags = is_known(detections["image_id"], dataset.core("images")["image_id"])
     if not (drop or flags.all()):
-        remedy = f"give the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})"
+        remedy = f"give the ground truth of these results, or drop them ({option_name('unknown_images', 'drop')})"
         raise unknown_ids("detections", detections, "image_id", "images", flags, remedy, dataset.core("images")["image_id"])
     return flags

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.tables.ids import is_known
 from apframe.tables.names import labels_of
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +61,7 @@ def thresholds_of(of: _Categories, protocol: Protocol, threshold: float | None =
     if own.null_count():
         without = labels_of("categories", evaluated).filter(own.is_null())
         choices = f"there are {', '.join(name for name, _ in protocol.category_thresholds)}"
-        remedy = f"{choices}; add them, or name the others in {spelled('categories')}"
+        remedy = f"{choices}; add them, or name the others in {option_name('categories')}"
         raise ParameterError(f"has no threshold for {listed(without.to_list())}", remedy, option="iou_thresholds")
     return own.to_numpy()
 

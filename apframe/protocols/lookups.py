@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
-from apframe.wording import did_you_mean, spelled
+from apframe.wording import did_you_mean, option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -36,7 +36,7 @@ def threshold_at(protocol: Protocol, iou_threshold: float | None) -> int:
     if number is not None:
         return number
     choices = ", ".join(f"{threshold:.10g}" for threshold in protocol.iou_thresholds)
-    add = f"name it in {spelled('iou_thresholds')} when evaluating"
+    add = f"name it in {option_name('iou_thresholds')} when evaluating"
     is_one = len(protocol.iou_thresholds) == 1
     use = f"there is only {choices}; use that (None is the lowest), or" if is_one else f"there are {choices}; to add it,"
     raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"{use} {add}")

@@ -26,7 +26,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import same_name, spelled
+from apframe.wording import option_name, same_name
 
 if TYPE_CHECKING:
     from apframe.protocols import twins
@@ -229,7 +229,9 @@ class Protocol:
         for variant in self.variants:
             if variant.iou_type == iou_type:
                 return variant
-        raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
+        raise ParameterError(
+            f"{self.name} has no {option_name('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}"
+        )
 
     @property
     def all_metrics(self) -> tuple[Metric, ...]:

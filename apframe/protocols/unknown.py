@@ -9,7 +9,7 @@ from apframe.exceptions import ParameterError, by_name
 from apframe.paths import kind_at
 from apframe.protocols.published import PUBLISHED
 from apframe.similarity.named import as_iou_type
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 
 def refuse_unknown_protocol(value: Any) -> NoReturn:
@@ -28,5 +28,5 @@ def refuse_unknown_protocol(value: Any) -> NoReturn:
     except ParameterError as error:
         problem, remedy = error.problem, error.remedy
     if as_iou_type(value) in PUBLISHED["COCO"].iou_types:
-        remedy = f"{remedy}; choose a similarity with {spelled('iou_type', '')}"
+        remedy = f"{remedy}; choose a similarity with {option_name('iou_type', '')}"
     raise ParameterError(problem, remedy)

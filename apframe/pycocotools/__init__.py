@@ -1,8 +1,8 @@
 """The parts of pycocotools 2.0.11 that training code imports, under the same names, computed on apframe's tables.
 
 `from apframe.pycocotools import COCO, COCOeval, mask` instead of pycocotools' own, or `patch_pycocotools()` before the
-code that imports them. Numbers come from `apframe.evaluate`; dictionaries are made when they are first looked at, and are
-the data from then on.
+code that imports them. Numbers come from `apframe.evaluate`; dictionaries are created at their first use, and are the data
+from then on.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["COCO", "COCOeval", "Params", "patch_pycocotools"]
 
 
 def patch_pycocotools() -> None:
-    """Have `import pycocotools`, and its modules `coco`, `cocoeval` and `mask`, give apframe's from now on, in this process.
+    """Replace `pycocotools` and its modules `coco`, `cocoeval` and `mask` by apframe's in this process.
 
-    Call it before other code imports them: names that were imported earlier stay what they were.
+    Call it before other code imports them: names that were imported earlier do not change.
 
     >>> import sys
     >>> before = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "pycocotools"}

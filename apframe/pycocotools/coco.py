@@ -1,4 +1,4 @@
-"""`COCO`: a data set, or results on one, as tables; and as pycocotools' dictionaries once someone looks at them."""
+"""`COCO`: a data set, or results on one, as tables, and as pycocotools' dictionaries once they are used."""
 # ruff: noqa: N802, N803, N812, T201 - names and prints are those that training code knows
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from apframe.wording import listed
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
-_MAKING = RLock()  # of all objects, so that none of them needs a lock that cannot be pickled
+_MAKING = RLock()  # one lock for all objects, because objects with their own lock could not be pickled
 
 
 class COCO:
-    """pycocotools' `COCO`: a file of ground truth with an index of it, or the results that `loadRes` gives.
+    """pycocotools' `COCO`: a file of ground truth with its index, or the results that `loadRes` returns.
 
     A file, plain or gzip, is parsed into tables when they are first needed. `dataset`, `anns`, `cats`, `imgs`, `imgToAnns` and
-    `catToImgs` are made when one of them is first looked at. From then on they are the data: what is changed is evaluated.
+    `catToImgs` are created at the first use of one of them. From then on they are the data: changes in them are evaluated.
 
-    Other than in pycocotools: what cannot be right is refused where pycocotools goes on, and gives numbers (a score that is
-    NaN, negative sizes, ids that are not unique; when it is evaluated, or by `loadRes` of a file; ids in an array that are not
-    whole); `loadRes` takes an empty list; and `loadAnns`, `loadCats` and `loadImgs` take an id of any type, where pycocotools
-    gives None for one of NumPy.
+    Differences from pycocotools: invalid data are rejected, while pycocotools continues and returns numbers (NaN scores,
+    negative sizes, and ids that are not unique, at evaluation or in `loadRes` of a file; ids in an array that are not whole);
+    `loadRes` accepts an empty list; and `loadAnns`, `loadCats` and `loadImgs` accept an id of any type, while pycocotools
+    returns None for a NumPy id.
 
     Parameters
     ----------
     annotation_file
-        path of ground truth, captions and lists of images included; without it, an empty one: assign `dataset`, then
+        path of ground truth, including captions and lists of images; without it the object is empty: assign `dataset`, then
         call `createIndex`
 
     Raises
     ------
     FormatError
-        the file is missing; where it is first used, not JSON, or not an object
+        the file is missing; at its first use, not JSON, or not an object
 
     >>> coco = COCO()
     >>> coco.dataset = {"images": [{"id": 7}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
@@ -65,7 +65,7 @@ class COCO:
     ([7], [{'id': 1, 'name': 'cat'}])
     """
 
-    _source: JsonFile | ResultList | None = None  # as long as its tables stand in the place of the dictionaries
+    _source: JsonFile | ResultList | None = None  # set as long as its tables replace the dictionaries
 
     def __init__(self, annotation_file: str | os.PathLike[str] | None = None) -> None:
         if annotation_file is None:
@@ -89,20 +89,20 @@ class COCO:
         return self.__dict__
 
     def _make(self) -> None:
-        """Make the dictionaries, if there are still tables in their place; those that were assigned stay."""
+        """Create the dictionaries, if tables still replace them, and keep those that were assigned."""
         with _MAKING:
             if self._source is not None:
-                given = {name: self.__dict__[name] for name in _MADE if name in self.__dict__}
-                self._publish(self._source.load(), given)
+                assigned = {name: self.__dict__[name] for name in _MADE if name in self.__dict__}
+                self._publish(self._source.load(), assigned)
 
     def createIndex(self) -> None:
-        """Make `anns`, `cats`, `imgs`, `imgToAnns` and `catToImgs` of `dataset`."""
+        """Create `anns`, `cats`, `imgs`, `imgToAnns` and `catToImgs` from `dataset`."""
         print("creating index...")
         self._publish(self.dataset)
         print("index created!")
 
-    def _publish(self, dataset: Row, given: Row | None = None) -> None:
-        """Show the data set and the index of it, all at once, for other threads may be looking."""
+    def _publish(self, dataset: Row, assigned: Row | None = None) -> None:
+        """Publish the data set and its index in one step, because other threads may be reading."""
         sections = [dataset.get(name, []) for name in ("annotations", "images", "categories")]
         anns, imgs, cats = ({row["id"]: row for row in rows} for rows in sections)
         of_images, of_categories = defaultdict[Any, list[Row]](list), defaultdict[Any, list[Any]](list)
@@ -111,8 +111,8 @@ class COCO:
         if "categories" in dataset:
             for row in sections[0]:
                 of_categories[row["category_id"]].append(row["image_id"])
-        made = dict(zip(_MADE, (dataset, anns, cats, imgs, of_images, of_categories), strict=True))
-        self.__dict__.update(made | (given or {}), _source=None)
+        dictionaries = dict(zip(_MADE, (dataset, anns, cats, imgs, of_images, of_categories), strict=True))
+        self.__dict__.update(dictionaries | (assigned or {}), _source=None)
 
     def info(self) -> None:
         """Print the section `info` of the file."""
@@ -120,7 +120,7 @@ class COCO:
             print(f"{key}: {value}")
 
     def getAnnIds(self, imgIds: Any = (), catIds: Any = (), areaRng: Any = (), iscrowd: Any = None) -> list[Any]:
-        """The ids of annotations: of images and categories, of an area between two others (both exclusive), crowds or not."""
+        """Return the ids of annotations by images, categories, a range of areas (both ends exclusive), and crowds or not."""
         images, categories, areas = _several(imgIds), _several(catIds), list(areaRng)
         rows: Iterable[Row]
         if images:
@@ -128,26 +128,26 @@ class COCO:
         else:
             rows = self.dataset["annotations"]
         if categories:
-            chosen = set(categories)
-            rows = [row for row in rows if row["category_id"] in chosen]
+            selected = set(categories)
+            rows = [row for row in rows if row["category_id"] in selected]
         if areas:
             rows = [row for row in rows if areas[0] < row["area"] < areas[1]]
         return [row["id"] for row in rows if iscrowd is None or row["iscrowd"] == iscrowd]
 
     def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
-        """The ids of categories: by their names, those of their supercategories, or ids.
+        """Return the ids of categories by names, names of supercategories, or ids.
 
-        Of a text in the place of a list, all names that are part of it are taken, as by pycocotools: "cart" also finds "car".
+        A text in place of a list selects all names that it contains, as in pycocotools: "cart" also selects "car".
         """
         each = [("name", catNms), ("supercategory", supNms), ("id", _several(catIds))]
-        wanted = [(field, values if _isArrayLike(values) else [values]) for field, values in each]
-        wanted = [(field, values) for field, values in wanted if len(values)]
-        if not wanted:
+        filters = [(field, values if _isArrayLike(values) else [values]) for field, values in each]
+        filters = [(field, values) for field, values in filters if len(values)]
+        if not filters:
             return self._ids("categories")
-        return [row["id"] for row in self.dataset["categories"] if all(row[field] in values for field, values in wanted)]
+        return [row["id"] for row in self.dataset["categories"] if all(row[field] in values for field, values in filters)]
 
     def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
-        """The ids of images: those given, or all of them, that have annotations of every category given."""
+        """Return the ids of images, of these or of all, that have annotations of every one of these categories."""
         images, categories = _several(imgIds), _several(catIds)
         if not images and not categories:
             return self._ids("images")
@@ -155,33 +155,33 @@ class COCO:
         return list(set.intersection(*sets, *(set(self.catToImgs.get(category_id, ())) for category_id in categories)))
 
     def _ids(self, section: str) -> list[Any]:
-        """All ids of a section as the file has them."""
+        """Return all ids of a section as in the file."""
         if isinstance(truth := tables_of(self), Dataset):
             return truth.core(section)[KEYS[section]].to_list()
         return list(self.imgs) if section == "images" else [row["id"] for row in self.dataset["categories"]]
 
     def loadAnns(self, ids: Any = ()) -> list[Row]:
-        """The annotations of some ids, or of one."""
+        """Return the annotations with these ids, or with one id."""
         return [self.anns[key] for key in _several(ids)]
 
     def loadCats(self, ids: Any = ()) -> list[Row]:
-        """The categories of some ids, or of one."""
+        """Return the categories with these ids, or with one id."""
         return [self.cats[key] for key in _several(ids)]
 
     def loadImgs(self, ids: Any = ()) -> list[Row]:
-        """The images of some ids, or of one."""
+        """Return the images with these ids, or with one id."""
         return [self.imgs[key] for key in _several(ids)]
 
     def loadRes(self, resFile: Any) -> COCO:
-        """Results on this data set: a path, a list of dictionaries, or an array as `loadNumpyAnnotations` takes it.
+        """Load results on this data set: a path, a list of dictionaries, or an array as for `loadNumpyAnnotations`.
 
-        `id`, which counts from 1, `area`, and `bbox` or `segmentation` where there is none, are made of the shape that the
-        first result has, as pycocotools does: in the dictionaries of a list at once. The list itself may change afterwards.
+        `id`, which counts from 1, `area`, and missing `bbox` or `segmentation` are derived from the shape of the first result,
+        as in pycocotools, and added to the dictionaries of a list at once. The list itself may change afterwards.
 
         Raises
         ------
         FormatError, RowError, UnknownIdError
-            no list; results that cannot be right; of images that the data set does not have
+            not a list; invalid results; results on images that the data set does not contain
 
         >>> coco = COCO()
         >>> coco.dataset = {"images": [{"id": 7}], "categories": [{"id": 1}], "annotations": []}
@@ -200,40 +200,40 @@ class COCO:
         tic, results = time.time(), COCO()
         if isinstance(resFile, (str, os.PathLike)):
             source = JsonFile(Path(resFile), list, lambda rows: self._results(_completed(rows)))
-            with pool() as others:  # the two files are parsed side by side, as by `apframe.evaluate`
+            with pool() as others:  # the two files are parsed in parallel, as in `apframe.evaluate`
                 parsing = others.submit(tables_of, self)
-                found = source.tables()
+                tables = source.tables()
                 parsing.result()
-            self._refuse_unknown_images(_completed(source.parsed()) if found is None else found)
+            self._refuse_unknown_images(_completed(source.parsed()) if tables is None else tables)
             results._source = source
         else:
-            given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
-            if not isinstance(given, list):
-                raise FormatError(f"results must be a path, a list of dictionaries or an array, not {kind_of(given)}")
+            items = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
+            if not isinstance(items, list):
+                raise FormatError(f"results must be a path, a list of dictionaries or an array, not {kind_of(items)}")
             try:
-                self._refuse_unknown_images(given)
+                self._refuse_unknown_images(items)
             except (KeyError, TypeError):
-                read_coco_results(given)  # says which row it is
+                read_coco_results(items)  # its error names the row
                 raise
-            results._source = ResultList(_completed(given), self._results)
+            results._source = ResultList(_completed(items), self._results)
         for name in _MADE:
             del results.__dict__[name]
         print(f"DONE (t={time.time() - tic:0.2f}s)")
         print("creating index...\nindex created!")
         return results
 
-    def _refuse_unknown_images(self, found: Any) -> None:
-        each: Any = found["image_id"] if isinstance(found, pl.DataFrame) else [row["image_id"] for row in found]
-        known = self.imgs if tables_of(self) is None else set(self._ids("images"))
+    def _refuse_unknown_images(self, results: Any) -> None:
+        each: Any = results["image_id"] if isinstance(results, pl.DataFrame) else [row["image_id"] for row in results]
+        known_ids = self.imgs if tables_of(self) is None else set(self._ids("images"))
         if unknown := {
-            image_id for image_id in (each.unique() if isinstance(each, pl.Series) else set(each)) if image_id not in known
+            image_id for image_id in (each.unique() if isinstance(each, pl.Series) else set(each)) if image_id not in known_ids
         }:
             rows = [number for number, image_id in enumerate(each, 1) if image_id in unknown]
-            remedy = f"unknown: {listed(sorted(unknown))}; give the ground truth of these results, or remove these rows"
+            remedy = f"unknown: {listed(sorted(unknown))}; use the ground truth of these results, or remove these rows"
             raise UnknownIdError("results", "image_id is not among the images", "row", rows, remedy)
 
     def _results(self, rows: list[Row]) -> Row:
-        """Results as a data set."""
+        """Return results as a data set."""
         dataset = {"info": copy.deepcopy(self.dataset.get("info", {})), "images": list(self.dataset["images"])}
         if rows and "caption" in rows[0]:
             captioned = {row["image_id"] for row in rows}
@@ -243,7 +243,7 @@ class COCO:
         return dataset | {"annotations": rows}
 
     def loadNumpyAnnotations(self, data: np.ndarray) -> list[Row]:
-        """An array of rows image, x, y, width, height, score, category as results; other than whole ids are refused."""
+        """Convert an array of rows (image, x, y, width, height, score, category) to results; ids must be whole numbers."""
         tabulate_rows(data)
         print("Converting ndarray to lists...")
         print(data.shape)
@@ -254,7 +254,7 @@ class COCO:
         ]
 
     def annToRLE(self, ann: Row) -> Row:
-        """The mask of an annotation as compressed run lengths; of polygons, all of them together."""
+        """Return the mask of an annotation as compressed run lengths, the union of its polygons."""
         image, segmentation = self.imgs[ann["image_id"]], ann["segmentation"]
         if isinstance(segmentation, list):
             return maskUtils.merge(maskUtils.frPyObjects(segmentation, image["height"], image["width"]))
@@ -263,11 +263,11 @@ class COCO:
         return segmentation
 
     def annToMask(self, ann: Row) -> np.ndarray:
-        """The mask of an annotation as an array of 0 and 1, of shape (height, width)."""
+        """Return the mask of an annotation as an array of 0 and 1, of shape (height, width)."""
         return maskUtils.decode(self.annToRLE(ann))
 
     def showAnns(self, anns: list[Row], draw_bbox: bool = False) -> int | None:
-        """Draw annotations onto matplotlib's current axes; print captions. Needs matplotlib."""
+        """Draw annotations onto matplotlib's current axes, or print captions. Requires matplotlib."""
         if not anns:
             return 0
         from apframe.pycocotools.drawing import draw
@@ -276,9 +276,9 @@ class COCO:
         return None
 
     def download(self, tarDir: str | None = None, imgIds: Any = ()) -> int | None:
-        """Download images from their `coco_url` into a folder; those that are there already are left alone.
+        """Download images from their `coco_url` into a folder, except images that exist already.
 
-        Other than in pycocotools: a file name that leads out of the folder is a FormatError, and nothing is downloaded.
+        Unlike in pycocotools, a file name that leads out of the folder is a FormatError, and nothing is downloaded.
         """
         if tarDir is None:
             print("Please specify target directory")
@@ -298,14 +298,16 @@ class COCO:
 
 
 def tables_of(coco: Any) -> Dataset | pl.DataFrame | list[Row] | None:
-    """Return the data of a `COCO`: tables of ground truth, results as a table or a list; None if it holds dictionaries.
+    """Return the data of a `COCO`: tables of ground truth, results as a table or a list; None if the dictionaries are the data.
 
-    It holds dictionaries once they were accessed, if a file has no tables, if a subclass chooses the annotations itself, and
-    in pycocotools' own objects.
+    The dictionaries are the data once they were accessed, if a file has no tables, if a subclass selects the annotations
+    itself, and in pycocotools' own objects.
     """
     source: JsonFile | ResultList | None = getattr(coco, "_source", None)
-    chosen = [getattr(getattr(coco, name), "__func__", None) is not getattr(COCO, name) for name in ("getAnnIds", "loadAnns")]
-    if source is None or any(chosen) or any(name in vars(coco) for name in _MADE):
+    are_overridden = [
+        getattr(getattr(coco, name), "__func__", None) is not getattr(COCO, name) for name in ("getAnnIds", "loadAnns")
+    ]
+    if source is None or any(are_overridden) or any(name in vars(coco) for name in _MADE):
         return None
     with _MAKING:
         tables = source.tables()
@@ -319,26 +321,26 @@ def _isArrayLike(obj: Any) -> bool:
 
 
 def _several(values: Any) -> Sequence[Any]:
-    """Values as they are; one of them, a text too, as a list of it."""
+    """Return several values unchanged, and a single one, or a text, as a list."""
     return values if _isArrayLike(values) and not isinstance(values, str) else [values]
 
 
 def has_box(row: Row) -> bool:
-    """Whether a result has a box, which may be an array."""
+    """Return True if a result has a box, which may be an array."""
     return row.get("bbox") is not None and len(row["bbox"]) > 0
 
 
 def _completed(rows: list[Row]) -> list[Row]:
-    """Another list of the results, which have got what follows from the shape of the first; the dictionaries are the same."""
+    """Complete results by the shape of the first one, and return a new list of the same dictionaries."""
     try:
         _complete(rows, rows[0] if rows else {})
     except (KeyError, TypeError, ValueError) as error:
-        read_coco_results(rows)  # says which row it is
+        read_coco_results(rows)  # its error names the row
         if not isinstance(error, KeyError):
             raise
         name = error.args[0]
         lacking = [number for number, row in enumerate(rows, 1) if name not in row]
-        raise RowError("results", f"{name} is missing", "row", lacking, "supply it in all rows: the first row has it") from None
+        raise RowError("results", f"{name} is missing", "row", lacking, "supply it in all rows, as in the first one") from None
     return list(rows)
 
 

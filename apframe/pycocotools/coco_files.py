@@ -1,4 +1,4 @@
-"""Files behind a `COCO`: their tables, and their bytes, of which dictionaries are made when someone looks at them."""
+"""Files behind a `COCO`: their tables, and their bytes, from which dictionaries are created at their first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 class JsonFile:
-    """A file as it was when it was read, whatever becomes of it.
+    """The content of a file at the time it was read, whatever happens to it later.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class JsonFile:
     kind
         dict for ground truth, list for results
     complete
-        makes the data set that is looked at of what was parsed
+        turns the parsed content into a data set
     """
 
     def __init__(self, path: Path, kind: type, complete: Callable[[Any], Row]) -> None:
@@ -41,10 +41,10 @@ class JsonFile:
         self._tables: Dataset | pl.DataFrame | None = None
 
     def tables(self) -> Dataset | pl.DataFrame | None:
-        """Ground truth or results; None where there are no tables of them, and dictionaries are the data.
+        """Return ground truth or results as tables; None if the data can only be dictionaries.
 
-        So it is with captions, lists of images, results of which only some have a box, and with ground truth that is wrong,
-        which is refused when it is evaluated.
+        That is so for captions, lists of images, results of which only some have a box, and invalid ground truth, which is
+        rejected when it is evaluated.
         """
         if self._tables is None and self._kind is list:
             self._tables = self._results()
@@ -56,12 +56,12 @@ class JsonFile:
     def _results(self) -> pl.DataFrame | None:
         try:
             scanned = scan_results(self.path, BytesIO(self._text))
-            found = read_coco_results(self.parsed()) if scanned is None else canonical("detections", scanned)
+            table = read_coco_results(self.parsed()) if scanned is None else canonical("detections", scanned)
         except InputError:
             if "caption" not in next(iter(self.parsed()), ()):
                 raise
             return None
-        return None if found["x"].null_count() and b'"bbox"' in self._text else found
+        return None if table["x"].null_count() and b'"bbox"' in self._text else table
 
     def load(self) -> Row:
         """The data set as dictionaries."""
@@ -73,7 +73,7 @@ class JsonFile:
         Raises
         ------
         FormatError
-            no JSON, or of another kind
+            not JSON, or JSON of another kind
         """
         content = parse_json(self.path, self._text)
         if not isinstance(content, self._kind):
@@ -83,13 +83,13 @@ class JsonFile:
 
 
 class ResultList:
-    """Results that were given as a list; `complete` makes the data set of it."""
+    """Results from a list; `complete` turns it into a data set."""
 
     def __init__(self, rows: list[Row], complete: Callable[[list[Row]], Row]) -> None:
         self._rows, self._complete = rows, complete
 
     def tables(self) -> list[Row]:
-        """The list, of which columns are made whenever it is evaluated."""
+        """Return the list, which is converted to columns at every evaluation."""
         return self._rows
 
     def load(self) -> Row:

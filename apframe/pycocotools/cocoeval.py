@@ -31,30 +31,30 @@ from apframe.wording import counted
 
 __all__ = ["COCOeval", "Params", "maskUtils"]
 
-# made when they are first looked at, and again after the next evaluation
+# created at their first use, and again after the next evaluation
 _MADE = ("eval", "evalImgs", "ious", "_gts", "_dts", "_layout", "_cells", "_similarities", "_places")
 
 
 class COCOeval:
     """pycocotools' `COCOeval`: `evaluate`, `accumulate`, `summarize`.
 
-    Numbers are pycocotools' to the last bit, with annotations of id 0 too, whose matches it counts as false positives.
+    Numbers equal pycocotools' to the last bit, even for annotations with id 0, whose matches count as false positives there.
 
-    `evalImgs`, `ious`, `eval`, `_gts` and `_dts` are made when they are first looked at. From then on, and where they are
-    assigned, they are the data: `evaluateImg` goes by `_gts`, `_dts` and `ious`, `accumulate` ranks `evalImgs`, and `summarize`
-    takes means of `eval`. Methods of a subclass are called, and those that are assigned.
+    `evalImgs`, `ious`, `eval`, `_gts` and `_dts` are created at their first use. From then on, and if they are assigned, they
+    are the data: `evaluateImg` reads `_gts`, `_dts` and `ious`, `accumulate` ranks `evalImgs`, and `summarize` averages `eval`.
+    Overridden and assigned methods are called.
 
-    Rows are evaluated as tables. They are judged cell by cell, which takes as long as with pycocotools, if methods other than
-    those of this class prepare or compare them, if `_gts`, `_dts` or `ious` were edited, or if they are few.
+    Rows are evaluated as tables. They are matched cell by cell, which takes as long as in pycocotools, if methods that prepare
+    or compare them are overridden, if `_gts`, `_dts` or `ious` were edited, or if there are few rows.
 
-    Other than in pycocotools: data that cannot be right is refused where pycocotools goes on, and gives numbers (a score that
-    is NaN, negative sizes, ids that are not unique); and so are thresholds of 0, keypoints with `useCats` 0, and `accumulate`
-    by other images, categories, thresholds or areas than were evaluated.
+    Differences from pycocotools: invalid data are rejected, while pycocotools continues and returns numbers (NaN scores,
+    negative sizes, ids that are not unique); so are thresholds of 0, keypoints with `useCats` 0, and `accumulate` with other
+    images, categories, thresholds or areas than were evaluated.
 
     Parameters
     ----------
     cocoGt, cocoDt
-        ground truth, and results that its `loadRes` gave
+        ground truth, and results from its `loadRes`
     iouType
         "bbox", "segm" or "keypoints"
 
@@ -72,7 +72,7 @@ class COCOeval:
     [0.7, 1.0, 1.0]
     """
 
-    _few = 1000  # rows up to which judging cell by cell is faster than tables
+    _few = 1000  # rows up to which matching cell by cell is faster than tables
 
     def __init__(self, cocoGt: COCO | None = None, cocoDt: COCO | None = None, iouType: str = "segm") -> None:
         if not iouType:
@@ -84,15 +84,15 @@ class COCOeval:
         self.eval, self.ious = {}, {}
         self._paramsEval: Any = {}
         self._evaluation: Pipeline | None = None
-        self._prepared = self.params  # as they were when the tables were taken
-        self._accumulated: tuple[Pipeline, dict[str, Any], Order] | None = None  # what `eval` is made of
+        self._prepared = self.params  # the parameters when the tables were prepared
+        self._accumulated: tuple[Pipeline, dict[str, Any], Order] | None = None  # the source of `eval`
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
 
     @cached_property
     def eval(self) -> Any:
-        """pycocotools' arrays of what was accumulated."""
+        """pycocotools' arrays of the accumulated results."""
         if self._accumulated is None:
             return {}
         evaluation, about, order = self._accumulated
@@ -144,11 +144,11 @@ class COCOeval:
 
     @property
     def _are_tables_the_data(self) -> bool:
-        """Whether nobody has looked at the dictionaries of the cells, which may have been edited since."""
+        """True if the dictionaries of the cells were not accessed yet, because they may be edited afterwards."""
         return self._evaluation is not None and not {"_gts", "_dts"} & self.__dict__.keys()
 
     def _of_cell(self, image_id: Any, category_id: Any) -> tuple[list[Row], list[Row]]:
-        """Annotations and results; where categories are pooled, of all those evaluated."""
+        """Return the annotations and results of a cell, of all evaluated categories if they are pooled."""
         if self.params.useCats:
             return self._gts.get((image_id, category_id), []), self._dts.get((image_id, category_id), [])
         keys = [(image_id, each) for each in self.params.catIds]
@@ -156,16 +156,16 @@ class COCOeval:
         return expected, found
 
     def _is_changed(self, name: str) -> bool:
-        """Whether a method is not that of this module: of a subclass, assigned to the object, or patched into the class."""
+        """Return True if a method was overridden in a subclass, assigned to the object, or patched into the class."""
         return getattr(getattr(self, name), "__func__", None) is not _METHODS[name]
 
     def __getstate__(self) -> Row:
-        made = {name: getattr(self, name) for name in ("eval", "evalImgs", "ious")}
-        kept = {name: value for name, value in self.__dict__.items() if name not in _MADE}
-        return kept | made | {"_evaluation": None, "_accumulated": None}
+        accessed = {name: getattr(self, name) for name in ("eval", "evalImgs", "ious")}
+        others = {name: value for name, value in self.__dict__.items() if name not in _MADE}
+        return others | accessed | {"_evaluation": None, "_accumulated": None}
 
     def _prepare(self) -> None:
-        """Take the tables by the parameters as they are now; nothing is computed yet."""
+        """Select the tables by the current parameters, without computing anything yet."""
         p = self.params
         if self.cocoGt is None or self.cocoDt is None:
             raise ParameterError("COCOeval needs cocoGt and cocoDt before it can evaluate")
@@ -182,7 +182,7 @@ class COCOeval:
         self._prepared = copy.deepcopy(p)
         protocol = protocol_of(p)
         if not (any(map(self._is_changed, _PREPARING)) or are_few_and_sound(self.cocoGt, self.cocoDt, p, self._few)):
-            self._evaluation = _taken(self.cocoGt, self.cocoDt, p, protocol)
+            self._evaluation = _selected(self.cocoGt, self.cocoDt, p, protocol)
 
     def evaluate(self) -> None:
         """Evaluate by `params`; matches are computed when they are first needed.
@@ -190,9 +190,9 @@ class COCOeval:
         Raises
         ------
         InputError
-            data that cannot be evaluated, with the rows named
-        ParameterError
-            parameters that cannot be honoured
+            data that cannot be evaluated; the message has the rows
+            ParameterError
+                parameters that are not supported
         """
         tic = time.time()
         print("Running per image evaluation...")
@@ -222,21 +222,21 @@ class COCOeval:
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
     def _n_lost(self) -> int:
-        """How many of the annotations that are evaluated have id 0."""
+        """Return the number of evaluated annotations with id 0."""
         if self._evaluation is None:
             return sum(row["id"] == 0 for rows in self._gts.values() for row in rows)
         ids = self._evaluation.inputs.annotations["annotation_id"]
         return int((ids == 0).sum()) if ids.dtype.is_integer() else 0
 
     def _compared(self, cells: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
-        """`ious` of the dictionaries; masks of all cells at once."""
+        """Compute `ious` from the dictionaries, for masks of all cells at once."""
         if self.params.iouType == "segm" and not self._is_changed("computeIoU"):
             return dict(zip(cells, compare_masks([self._of_cell(*cell) for cell in cells], self.params), strict=True))
         compute = self.computeOks if self.params.iouType == "keypoints" else self.computeIoU
         return {cell: compute(*cell) for cell in cells}
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """The similarities of an image and category: detections, best score first, × annotations; [] without either."""
+        """Return the similarities of an image and category: detections, best score first, × annotations; [] without either."""
         if self._are_tables_the_data:
             return copy.copy(self._similarities.get((imgId, catId if self._prepared.useCats else -1), []))
         return compare_shapes(*self._of_cell(imgId, catId), self.params)
@@ -248,7 +248,7 @@ class COCOeval:
         return compare_keypoints(*self._of_cell(imgId, catId), self.params)
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Cell | None:
-        """One of the cells of `evalImgs`; None without detections and annotations."""
+        """Return one of the cells of `evalImgs`; None without detections and annotations."""
         if self._are_tables_the_data and self._is_of_tables(imgId, catId, aRng, maxDet):
             images, categories, areas = self._places
             category_id = catId if self._prepared.useCats else -1
@@ -263,7 +263,7 @@ class COCOeval:
         return about | judge_cell(expected, found, self.ious[imgId, catId], self.params.iouThrs, aRng, maxDet)
 
     def _is_of_tables(self, image_id: Any, category_id: Any, area: Any, limit: int) -> bool:
-        """Whether a cell is among those of the tables, and its `ious`, if there are any, are those of the tables too."""
+        """Return True if the tables contain a cell, and its `ious`, if any, come from the tables too."""
         if tuple(area) not in self._places[2] or limit != max(self._prepared.maxDets):
             return False
         if not (assigned := self.__dict__.get("ious")):
@@ -272,9 +272,9 @@ class COCOeval:
         return np.array_equal(assigned.get((image_id, category_id), own), own)
 
     def accumulate(self, p: Params | None = None) -> None:
-        """Rank what was evaluated; `eval` is computed when it is first looked at.
+        """Rank the evaluated detections; `eval` is computed at its first use.
 
-        `recThrs`, and `maxDets` that were evaluated, may have changed since `evaluate`.
+        `recThrs` may have changed since `evaluate`, and `maxDets` to others that were evaluated.
 
         Raises
         ------
@@ -284,8 +284,8 @@ class COCOeval:
         print("Accumulating evaluation results...")
         tic = time.time()
         by_cells = self._evaluation is not None and loses_matches(self._evaluation)
-        given = self.evalImgs if by_cells else self.__dict__.get("evalImgs")
-        if not self._paramsEval or (self._evaluation is None and given is None):
+        cells = self.evalImgs if by_cells else self.__dict__.get("evalImgs")
+        if not self._paramsEval or (self._evaluation is None and cells is None):
             raise ParameterError("Please run evaluate() first")
         p = self.params if p is None else p
         p.catIds = p.catIds if p.useCats == 1 else [-1]
@@ -293,10 +293,10 @@ class COCOeval:
         protocol, evaluation = protocol_of(p), self._evaluation
         about = {"params": p, "date": datetime.now().strftime("%Y-%m-%d %H:%M:%S")}
         self.__dict__.pop("eval", None)
-        if given is not None:
+        if cells is not None:
             shape = len(p.catIds), len(p.areaRng), len(p.imgIds)
             in_order = list(range(len(p.iouThrs))), order_of(p, protocol)[1]
-            arrays = rank_cells(list(given), shape, list(p.iouThrs), protocol)
+            arrays = rank_cells(list(cells), shape, list(p.iouThrs), protocol)
             self.eval, self._accumulated = _eval(arrays, about, in_order), None
         else:
             assert evaluation is not None
@@ -307,14 +307,14 @@ class COCOeval:
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
     def summarize(self) -> None:
-        """Print the headline numbers, and keep them as `stats`: -1 where nothing could be evaluated.
+        """Print the headline numbers, and store them as `stats`: -1 if nothing could be evaluated.
 
-        As in pycocotools, the first line is at 100 detections, and -1 if `maxDets` does not have 100.
+        As in pycocotools, the first line is at 100 detections, and -1 if `maxDets` does not contain 100.
 
         Raises
         ------
         ParameterError
-            nothing was accumulated; boxes and masks need three or more `maxDets`
+            nothing was accumulated; boxes and masks need at least three `maxDets`
         """
         if self._accumulated is None and not self.__dict__.get("eval"):
             raise ParameterError("Please run accumulate() first")
@@ -326,19 +326,19 @@ class COCOeval:
         self.stats = stats
 
     def _headline_arrays(self) -> dict[str, Any]:
-        """`eval`; or, until someone looks at it, what the headline numbers are means of, which takes less time."""
+        """Return `eval`, or before its first use only the arrays behind the headline numbers, which takes less time."""
         if "eval" in self.__dict__ or self._accumulated is None:
             return self.eval
         evaluation, published = self._accumulated[0], COCO_RULES.variant(self.params.iouType)
-        wanted, done = (  # the same but for what leaves the lines of the summary as they are
+        needed, done = (  # the same but for what leaves the lines of the summary as they are
             replace(protocol, agnostic=False, similarity=published.similarity)
             for protocol in (protocol_of(self.params), evaluation.protocol)
         )
-        usual = Params(self.params.iouType)  # also in the order of what is in lists
+        usual = Params(self.params.iouType)  # lists must also be in the usual order
         in_order = (
             list(getattr(self.params, name)) == list(getattr(usual, name)) for name in ("areaRngLbl", "maxDets", "iouThrs")
         )
-        if not (wanted == done == published and all(in_order)):
+        if not (needed == done == published and all(in_order)):
             return self.eval
         return evaluation.arrays(headlines_only=True)
 
@@ -347,23 +347,23 @@ class COCOeval:
         return ""
 
 
-def _taken(truth: COCO, results: COCO, p: Params, protocol: Protocol) -> Pipeline:
-    """The tables that are evaluated."""
+def _selected(truth: COCO, results: COCO, p: Params, protocol: Protocol) -> Pipeline:
+    """Select the tables to evaluate."""
     image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
     hidden = sorted(set(truth.getCatIds()) - set(category_ids))
     expected = truth_tables(truth, image_ids, category_ids, p.iouType)
-    found = found_tables(results, image_ids, hidden, p.iouType)
+    results_table = found_tables(results, image_ids, hidden, p.iouType)
     if not p.useCats and category_ids != sorted(category_ids):
-        expected, found = pooled_in_order(expected, found, category_ids)
-    return take(expected, found, protocol, are_checked=isinstance(tables_of(results), pl.DataFrame))
+        expected, results_table = pooled_in_order(expected, results_table, category_ids)
+    return take(expected, results_table, protocol, are_checked=isinstance(tables_of(results), pl.DataFrame))
 
 
 def _eval(arrays: dict[str, np.ndarray], about: dict[str, Any], order: Order) -> dict[str, Any]:
-    """The dictionary `eval`, its thresholds and limits in this order."""
+    """Return the dictionary `eval`, with its thresholds and limits in this order."""
     thresholds, limits = order
     values = {name: np.ascontiguousarray(array[thresholds][..., limits]) for name, array in arrays.items()}
     return {**about, "counts": list(values["precision"].shape), **values}
 
 
 _METHODS = {name: vars(COCOeval)[name] for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")}
-_PREPARING = ("_prepare", "computeIoU", "computeOks")  # where they are not those of this class, tables do not pass through them
+_PREPARING = ("_prepare", "computeIoU", "computeOks")  # overridden methods that tables would bypass

@@ -1,4 +1,4 @@
-"""Annotations and results as dictionaries by cell, and whether they are few and sound enough to be judged as they are."""
+"""Annotations and results as dictionaries by cell, and the test that they are few and sound enough to be matched directly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_IMAGES = 64
 
 
 def group_annotations(coco: Any, p: Params) -> Groups:
-    """Annotations by image and category, with the flag `ignore`; masks as run lengths, as pycocotools leaves them."""
+    """Group annotations by image and category, with the flag `ignore`, and masks as run lengths, as pycocotools does."""
     groups = _group(coco, p)
     for rows in groups.values():
         for row in rows:
@@ -29,7 +29,7 @@ def group_annotations(coco: Any, p: Params) -> Groups:
 
 
 def group_results(coco: Any, p: Params) -> Groups:
-    """Results by image and category; masks as run lengths, as pycocotools leaves them."""
+    """Group results by image and category, with masks as run lengths, as pycocotools does."""
     return _group(coco, p)
 
 
@@ -44,12 +44,14 @@ def _group(coco: Any, p: Params) -> Groups:
 
 
 def _encode(coco: Any, rows: list[Row]) -> None:
-    """Masks as run lengths; polygons are drawn all at once, unless a class of its own draws them."""
+    """Convert masks to run lengths; polygons are drawn all at once, unless a subclass draws them."""
     is_ours = getattr(coco.annToRLE, "__func__", None) is COCO.annToRLE
-    drawn = [row for row in rows if is_ours and _are_polygons(row["segmentation"])]
-    if drawn:
-        sizes = [[coco.imgs[row["image_id"]][side] for row in drawn] for side in ("height", "width")]
-        for row, encoding in zip(drawn, mask.draw_objects([row["segmentation"] for row in drawn], *sizes), strict=True):
+    polygon_rows = [row for row in rows if is_ours and _are_polygons(row["segmentation"])]
+    if polygon_rows:
+        sizes = [[coco.imgs[row["image_id"]][side] for row in polygon_rows] for side in ("height", "width")]
+        for row, encoding in zip(
+            polygon_rows, mask.draw_objects([row["segmentation"] for row in polygon_rows], *sizes), strict=True
+        ):
             row["segmentation"] = encoding
     for row in rows:
         if not (is_ours and isinstance(row["segmentation"], dict) and isinstance(row["segmentation"]["counts"], (bytes, str))):
@@ -57,47 +59,49 @@ def _encode(coco: Any, rows: list[Row]) -> None:
 
 
 def _are_polygons(segmentation: Any) -> bool:
-    """Whether it is a list of polygons; of four numbers each they are boxes."""
+    """Return True if this is a list of polygons, not of boxes with four numbers each."""
     return isinstance(segmentation, list) and bool(segmentation) and all(len(each) > 4 for each in segmentation)
 
 
 def _have_masks(rows: list[Row], images: dict[Any, Row]) -> bool:
-    """Whether masks are polygons in images of known sizes; or run lengths, and a ValueError says so if they are wrong."""
+    """Return True if masks are polygons in images of known sizes, or run lengths; invalid ones raise a ValueError."""
     encodings = [row["segmentation"] for row in rows if isinstance(row["segmentation"], dict)]
     plain = [each for each in encodings if isinstance(each["counts"], list)]
     if plain:
         mask.frPyObjects(plain, 0, 0)
     mask.area([each for each in encodings if not isinstance(each["counts"], list)])
-    drawn = [row for row in rows if not isinstance(row["segmentation"], dict)]
-    if not all(_are_polygons(row["segmentation"]) and {"height", "width"} <= images[row["image_id"]].keys() for row in drawn):
+    polygon_rows = [row for row in rows if not isinstance(row["segmentation"], dict)]
+    if not all(
+        _are_polygons(row["segmentation"]) and {"height", "width"} <= images[row["image_id"]].keys() for row in polygon_rows
+    ):
         return False
-    polygons = [polygon for row in drawn for polygon in row["segmentation"]]
+    polygons = [polygon for row in polygon_rows for polygon in row["segmentation"]]
     are_even = all(len(polygon) % 2 == 0 for polygon in polygons)
     return are_even and bool(np.isfinite(np.concatenate([[0.0], *polygons], dtype=float)).all())
 
 
 def rows_of(coco: Any, image_ids: Any) -> list[Row]:
-    """The annotations or results on some images, without an index of results that nobody has looked at."""
-    ids, found = np.asarray(image_ids).tolist(), tables_of(coco)
-    if isinstance(found, list):
-        chosen = set(ids)
-        return [row for row in found if row["image_id"] in chosen]
+    """Return the annotations or results on some images, without creating an index of unused results."""
+    ids, data = np.asarray(image_ids).tolist(), tables_of(coco)
+    if isinstance(data, list):
+        selected = set(ids)
+        return [row for row in data if row["image_id"] in selected]
     return indexed(coco, ids)
 
 
-def are_few_and_sound(truth: Any, results: Any, p: Params, most: int) -> bool:
-    """Whether there are at most `most` rows, on few images, and none of them needs a warning or an error.
+def are_few_and_sound(truth: Any, results: Any, p: Params, max_rows: int) -> bool:
+    """Return True if there are at most `max_rows` rows, on few images, and none of them needs a warning or an error.
 
-    Tables say what is wrong with other rows.
+    For all other rows, tables find the errors.
     """
     if len(p.imgIds) > _MOST_IMAGES or isinstance(tables_of(results), pl.DataFrame):
         return False
-    found, expected = rows_of(results, p.imgIds), rows_of(truth, p.imgIds)
-    if len(found) + len(expected) > most:
+    results_rows, expected = rows_of(results, p.imgIds), rows_of(truth, p.imgIds)
+    if len(results_rows) + len(expected) > max_rows:
         return False
     try:
-        are_sound = _are_sound(found, ("score",), truth, p) and _are_sound(expected, ("iscrowd",), truth, p)
-        return are_sound and (p.iouType != "segm" or _have_masks([*found, *expected], truth.imgs))
+        are_sound = _are_sound(results_rows, ("score",), truth, p) and _are_sound(expected, ("iscrowd",), truth, p)
+        return are_sound and (p.iouType != "segm" or _have_masks([*results_rows, *expected], truth.imgs))
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
 

@@ -18,9 +18,9 @@ def draw(
     to_bitmap: Callable[[dict[str, Any]], np.ndarray],
     categories: Callable[[Any], list[dict[str, Any]]],
 ) -> None:
-    """Draw masks, keypoints and boxes onto the current axes, each annotation in a colour of its own; or print captions.
+    """Draw masks, keypoints and boxes onto the current axes, each annotation in its own colour, or print captions.
 
-    `to_bitmap` is called with an annotation, and `categories` with an id: `annToMask` and `loadCats` of a `COCO`.
+    `to_bitmap` maps an annotation to its mask, and `categories` an id to categories: `annToMask` and `loadCats` of a `COCO`.
 
     Raises
     ------
@@ -64,6 +64,6 @@ def _draw_keypoints(axes: Any, annotation: dict[str, Any], skeleton: Any, colour
     for bone in np.array(skeleton) - 1:
         if (visibility[bone] > 0).all():
             axes.plot(x[bone], y[bone], linewidth=3, color=colour)
-    for least, edge in ((0, "k"), (1, colour)):  # visible ones have no dark edge
-        shown = visibility > least
-        axes.plot(x[shown], y[shown], "o", markersize=8, markerfacecolor=colour, markeredgecolor=edge, markeredgewidth=2)
+    for threshold, edge in ((0, "k"), (1, colour)):  # visible ones have no dark edge
+        is_drawn = visibility > threshold
+        axes.plot(x[is_drawn], y[is_drawn], "o", markersize=8, markerfacecolor=colour, markeredgecolor=edge, markeredgewidth=2)

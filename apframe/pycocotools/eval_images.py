@@ -1,4 +1,4 @@
-"""pycocotools' `evalImgs`, `ious` and `eval`: cells of an image and a category, made of tables and ranked again."""
+"""pycocotools' `evalImgs`, `ious` and `eval`: cells of an image and a category, cut out of tables and ranked again."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from apframe.wording import counted
 Cell = dict[str, Any]
 
 
-def take(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Pipeline:
+def take(truth: Dataset, detections: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Pipeline:
     """Prepare the tables to evaluate, without warnings of missing annotations (shown as -1) or of mask sizes.
 
-    Detections that `are_checked` are canonical already, of images that the truth has.
+    Detections that `are_checked` are canonical already, on images of the ground truth.
     """
     with warnings.catch_warnings():
         for category in (NoAnnotationsWarning, MaskSizeWarning):
             warnings.simplefilter("ignore", category)
         if are_checked:
-            found = with_id_types("detections", found, truth)
-        return Pipeline(InMemory.of(make_inputs(truth, found, None, protocol, are_checked=are_checked)), protocol)
+            detections = with_id_types("detections", detections, truth)
+        return Pipeline(InMemory.of(make_inputs(truth, detections, None, protocol, are_checked=are_checked)), protocol)
 
 
 class Layout:
-    """The rows of an evaluation, those of a cell together, as arrays that cells are cut out of.
+    """The rows of an evaluation, grouped by cell, as arrays from which cells are cut.
 
-    Cells are numbered by category, then image. Detections are in the order of their scores, at most so many of a cell;
-    annotations as they came.
+    Cells are numbered by category, then image. Detections are in the order of their scores, up to the limit of a cell;
+    annotations are in their original order.
 
     Parameters
     ----------
     pipeline
-        what was evaluated
+        the pipeline of the evaluation
     image_ids, category_ids
-        in the order of the cells; the one category -1 where they are pooled
+        in the order of the cells; the single category -1 if they are pooled
     """
 
     def __init__(self, pipeline: Pipeline, image_ids: Sequence[Any], category_ids: Sequence[Any]) -> None:
@@ -73,7 +73,7 @@ class Layout:
         self.detected, self.annotated = (table["cell"].to_numpy() for table in laid)
         self.detection_ids = inputs.detections["detection_id"].gather(self.in_detections["row"])
         self.annotation_ids = inputs.annotations["annotation_id"].gather(self.in_annotations["row"])
-        # where each of the inputs' rows stands, -1 if it does not
+        # the position of each of the inputs' rows, -1 without one
         self.place_of_detection, self.place_of_annotation = (
             _inverse(table["row"].to_numpy(), rows.height)
             for table, rows in ((self.in_detections, inputs.detections), (self.in_annotations, inputs.annotations))
@@ -84,12 +84,12 @@ class Layout:
         )
 
 
-def _places(ids: pl.Series, known: Sequence[Any]) -> np.ndarray:
-    """The place of each id in a list."""
+def _places(ids: pl.Series, values: Sequence[Any]) -> np.ndarray:
+    """Return the position of each id in a list."""
     if ids.is_empty():
         return np.zeros(0, dtype=np.int64)
-    places = pl.int_range(len(known), dtype=pl.Int64, eager=True)
-    return ids.replace_strict(pl.Series(known, dtype=ids.dtype), places, return_dtype=pl.Int64).to_numpy()
+    places = pl.int_range(len(values), dtype=pl.Int64, eager=True)
+    return ids.replace_strict(pl.Series(values, dtype=ids.dtype), places, return_dtype=pl.Int64).to_numpy()
 
 
 def _inverse(rows: np.ndarray, n: int) -> np.ndarray:
@@ -99,7 +99,7 @@ def _inverse(rows: np.ndarray, n: int) -> np.ndarray:
 
 
 def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
-    """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
+    """Return `ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
     pairs = pair(layout.pipeline.inputs, min_similarity=SMALLEST)
     detection = layout.place_of_detection[pairs["detection"].to_numpy()]
     pairs, detection = pairs.filter(pl.Series(detection >= 0)), detection[detection >= 0]
@@ -110,7 +110,7 @@ def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     starts = np.array(layout.annotation_bounds[:-1], dtype=np.int64)
     at = np.searchsorted(layout.cells, layout.detected[detection])
     widths = np.diff(layout.annotation_bounds)
-    rows = np.repeat(widths, np.diff(layout.detection_bounds))  # how long the row of each detection is
+    rows = np.repeat(widths, np.diff(layout.detection_bounds))  # the length of the row of each detection
     row_starts = np.cumsum(rows) - rows
     flat = np.zeros(int(rows.sum()))
     flat[row_starts[detection] + annotation - starts[at]] = pairs["similarity"].to_numpy()
@@ -124,18 +124,18 @@ def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
 
 
 def make_cells(layout: Layout, thresholds: Sequence[int], areas: Sequence[Any], limit: int) -> list[Cell | None]:
-    """`evalImgs`: by category, area range and image; None where there is neither a detection nor an annotation.
+    """Return `evalImgs` by category, area range and image; None for cells without detections and annotations.
 
-    `thresholds` are numbers of the protocol's, in the order of the cells' rows.
+    `thresholds` are the numbers of the protocol's thresholds, in the order of the cells' rows.
 
     As in the reference, an id of 0 in `dtMatches` and `gtMatches` is no match, see `loses_matches`.
     """
-    n_images, held = len(layout.image_ids), _hold(layout)
+    n_images, hits = len(layout.image_ids), _hits_of_cells(layout)
     cells: list[Cell | None] = [None] * (len(layout.category_ids) * len(areas) * n_images)
     detection_ids, scores = layout.detection_ids.to_list(), layout.in_detections["score"].to_list()
     numbers = layout.cells.tolist()
     for a in range(len(areas)):
-        columns, annotation_ids = _judge(layout, held, a)
+        columns, annotation_ids = _match(layout, hits, a)
         columns |= {name: columns[name][thresholds] for name in ("dtMatches", "gtMatches", "dtIgnore")}
         bounds = zip(numbers, pairwise(layout.detection_bounds), pairwise(layout.annotation_bounds), strict=True)
         for number, detected, annotated in bounds:
@@ -158,10 +158,10 @@ def make_cells(layout: Layout, thresholds: Sequence[int], areas: Sequence[Any], 
 
 
 def loses_matches(pipeline: Pipeline) -> bool:
-    """Whether there are matches that the reference takes for none, for want of an id above 0.
+    """Return True if the reference ignores some matches because they lack an id above 0.
 
-    A detection that is matched with annotation 0 is a false positive, or outside the area range. An annotation that is matched
-    with a detection of an id below 1 is free for others to match.
+    A detection matched with annotation 0 is a false positive, or outside the area range. An annotation matched with a detection
+    of an id below 1 remains free for others to match.
 
     Source: `gtm[tind,gind]>0` and `dtm==0` in `COCOeval.evaluateImg`, `np.logical_not(dtm)` in `COCOeval.accumulate`.
     """
@@ -171,54 +171,55 @@ def loses_matches(pipeline: Pipeline) -> bool:
 
 
 def _below_1(ids: pl.Series) -> pl.Series:
-    """Flags of the ids below 1."""
+    """Flag ids below 1."""
     return ids < 1 if ids.dtype.is_integer() else pl.repeat(False, len(ids), eager=True)
 
 
-def _hold(layout: Layout) -> pl.DataFrame:
-    """The hits, one row for each threshold: threshold (its number), detection and annotation (places), ranges.
+def _hits_of_cells(layout: Layout) -> pl.DataFrame:
+    """Return the hits, one row per threshold: threshold (its number), detection and annotation (positions), ranges.
 
-    Detections of ids below 1 take an annotation from nobody, see `loses_matches`: each is matched with the others alone.
+    Detections of ids below 1 take no annotation away from others, see `loses_matches`: each is matched in its own run with the
+    others.
     """
     pipeline, below = layout.pipeline, _below_1(layout.detection_ids)
     if not below.any():
         return _places_of_hits(layout, pipeline.verdicts, np.arange(pipeline.inputs.detections.height))
     in_cell = pl.DataFrame({"cell": layout.detected, "below": below, "row": layout.in_detections["row"]})
     number = pl.when("below").then(pl.col("below").cum_sum().over("cell")).otherwise(0)  # of such detections in a cell, from 1
-    found, parts = in_cell.with_columns(number=number), []
-    for each in found["number"].unique().to_list():
-        rows = found.filter(pl.col("number").is_in([0, each]))["row"].sort()
+    numbered, parts = in_cell.with_columns(number=number), []
+    for each in numbered["number"].unique().to_list():
+        rows = numbered.filter(pl.col("number").is_in([0, each]))["row"].sort()
         inputs = replace(pipeline.inputs, detections=pipeline.inputs.detections[rows], prepared={})
         hits = _places_of_hits(layout, InMemory.of(inputs).verdicts(), rows.to_numpy())
-        own = np.flatnonzero((found["number"] == each).to_numpy())
+        own = np.flatnonzero((numbered["number"] == each).to_numpy())
         parts.append(hits.filter(pl.col("detection").is_in(own)))
     return pl.concat(parts)
 
 
 def _places_of_hits(layout: Layout, verdicts: Verdicts, rows: np.ndarray) -> pl.DataFrame:
-    """The hits of verdicts whose detections are these rows of the inputs."""
+    """Return the hits of verdicts whose detections are these rows of the inputs."""
     hits = verdicts.hits_at(-1)
     detection = rows[verdicts.detections["row"].to_numpy()[hits["detection"].to_numpy()]]
     annotation = verdicts.annotations["row"].to_numpy()[hits["annotation"].to_numpy()]
-    held = hits.select("ranges", threshold=pl.int_ranges("first", "last", dtype=pl.Int64)).with_columns(
+    hits_by_threshold = hits.select("ranges", threshold=pl.int_ranges("first", "last", dtype=pl.Int64)).with_columns(
         detection=layout.place_of_detection[detection], annotation=layout.place_of_annotation[annotation]
     )
-    return held.explode("threshold", empty_as_null=False)
+    return hits_by_threshold.explode("threshold", empty_as_null=False)
 
 
-def _judge(layout: Layout, held: pl.DataFrame, a: int) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Who is matched with whom and what is ignored in area range number a; ignored annotations come last in their cell."""
-    held = held.filter(pl.Series(has_bit(held["ranges"].to_numpy(), a)))
+def _match(layout: Layout, hits: pl.DataFrame, a: int) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Return the matches and ignored objects in area range number a; ignored annotations come last in their cell."""
+    hits = hits.filter(pl.Series(has_bit(hits["ranges"].to_numpy(), a)))
     n_thresholds = len(layout.pipeline.outline.thresholds)
     outside = ~has_bit(layout.in_detections["inside"].to_numpy(), a)
     ignored = ~has_bit(layout.in_annotations["counts"].to_numpy(), a)
     order = np.lexsort((ignored, layout.annotated))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    threshold, detection, annotation = (held[name].to_numpy() for name in ("threshold", "detection", "annotation"))
+    threshold, detection, annotation = (hits[name].to_numpy() for name in ("threshold", "detection", "annotation"))
     matched = np.full((n_thresholds, len(outside)), -1)
     matched[threshold, detection] = annotation
-    last = np.full((n_thresholds, len(order)), -1)  # a crowd may be matched by many, and names the last
+    last = np.full((n_thresholds, len(order)), -1)  # a crowd may be matched by many, and has the id of the last one
     np.maximum.at(last, (threshold, place[annotation]), detection)
     is_ignored = (matched >= 0) & np.append(ignored, False)[matched]
     matches = _ids(layout.annotation_ids, matched)
@@ -232,23 +233,23 @@ def _judge(layout: Layout, held: pl.DataFrame, a: int) -> tuple[dict[str, np.nda
 
 
 def _ids(ids: pl.Series, places: np.ndarray) -> np.ndarray:
-    """The ids at some places, 0 at place -1; as doubles where they are numbers."""
-    known = np.array([*ids.to_list(), 0], dtype=float if ids.dtype.is_integer() else object)
-    return known[places]
+    """Return the ids at some positions, 0 at position -1; numeric ids as doubles."""
+    ids_or_zero = np.array([*ids.to_list(), 0], dtype=float if ids.dtype.is_integer() else object)
+    return ids_or_zero[places]
 
 
 def rank_cells(
     cells: Sequence[Cell | None], shape: tuple[int, int, int], thresholds: Sequence[float], protocol: Protocol
 ) -> dict[str, np.ndarray]:
-    """`precision`, `recall` and `scores` of cells, whoever put them together.
+    """Return `precision`, `recall` and `scores` of cells, which the user may have changed.
 
-    The cells are those of `make_cells`, by category, area range and image, of which `shape` has the numbers; only their matches
-    and flags are read, not what they are called. Their rows are the thresholds, in any order.
+    The cells are ordered as by `make_cells`: by category, area range and image, whose numbers are `shape`. Only their matches
+    and flags are read, not their names. Their rows are the thresholds, in any order.
 
     Raises
     ------
     ParameterError
-        there are fewer or more cells than that, or they do not fit together
+        the number of cells is wrong, or they do not fit together
     """
     n_categories, n_areas, n_images = shape
     if len(cells) != n_categories * n_areas * n_images:
@@ -262,7 +263,7 @@ def rank_cells(
     numbers = [number for number, cell in enumerate(in_areas[0]) if cell is not None] if in_areas else []
     category_of = np.array(numbers, dtype=np.int64) // max(n_images, 1)
     try:
-        judged = [_together([of_area[number] for number in numbers], len(thresholds)) for of_area in in_areas]
+        judged = [_merged_states([of_area[number] for number in numbers], len(thresholds)) for of_area in in_areas]
         state, outside = (np.stack([part[name] for part in judged]) for name in ("state", "outside"))
     except (TypeError, KeyError, IndexError, ValueError) as error:
         raise ParameterError(f"evalImgs: cells do not fit together, or iouThrs differ from params ({error})") from error
@@ -291,13 +292,13 @@ def rank_cells(
     return arrays_of(Cells.of(verdicts), protocol)
 
 
-def _together(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:
-    """The detections of an area range: 0 not matched, 1 true, 2 matched and ignored, by threshold; and who is outside it."""
+def _merged_states(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:
+    """Merge the detections of an area range: 0 not matched, 1 true, 2 matched and ignored, by threshold; flag those outside."""
     empty = np.zeros((n_thresholds, 0))
     matched = np.concatenate([empty, *(np.asarray(cell["dtMatches"]) != 0 for cell in cells)], axis=1).astype(bool)
     ignored = np.concatenate([empty, *(np.asarray(cell["dtIgnore"]) for cell in cells)], axis=1).astype(bool)
-    # nearly always all are ignored that are not matched; where some are not, as with an annotation of id 0, those that are have
-    # been matched with one that is ignored
+    # usually all ignored detections are unmatched; if some unmatched ones are not ignored, as with an annotation of id 0, the
+    # ignored ones were matched with an ignored annotation
     outside = (ignored | matched).all(axis=0) & (ignored & ~matched).any(axis=0)
     return {
         "state": np.where(matched, 1 + ignored, np.where(ignored & ~outside, 2, 0)),
@@ -308,7 +309,7 @@ def _together(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:
 
 
 def _counted(positives: np.ndarray) -> pl.DataFrame:
-    """Annotations of which so many count, of shape (lists, ranges).
+    """Return annotations in the form of a table from their counts, of shape (lists, ranges).
 
     >>> _counted(np.array([[2, 1]])).rows()
     [(0, 3), (0, 1)]
@@ -320,7 +321,7 @@ def _counted(positives: np.ndarray) -> pl.DataFrame:
 
 
 def _hits(state: np.ndarray) -> pl.DataFrame:
-    """The hits of states of shape (areas, thresholds, detections): 0 none, 1 true, 2 matched and ignored.
+    """Return the hits of states of shape (areas, thresholds, detections): 0 none, 1 true, 2 matched and ignored.
 
     >>> _hits(np.array([[[1, 0], [1, 2]]])).select("detection", "first", "last", "ranges", "true").rows()
     [(0, 0, 2, 1, 1), (1, 1, 2, 1, 0)]

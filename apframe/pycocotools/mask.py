@@ -1,9 +1,9 @@
 """`pycocotools.mask` 2.0.11: the same functions, arguments, types and values, to the last bit.
 
-Run lengths (`rleObjs`) are dicts of `size`, [height, width], and `counts`, COCO's text as bytes or a string. What is no valid
-encoding is an error here, where the reference reads beyond its memory or gives numbers without meaning; and so are masks of
-different sizes where one size is needed. Runs without pixels in the middle of an encoding, which `encode` never writes, mean
-nothing. Boxes may be lists, and arrays of any memory order, as the reference says but does not take everywhere.
+Run lengths (`rleObjs`) are dicts of `size`, [height, width], and `counts`, COCO's text as bytes or a string. Invalid
+encodings are errors here, while the reference reads beyond its memory or returns meaningless numbers; so are masks of
+different sizes where one size is required. Empty runs in the middle of an encoding, which `encode` never writes, are
+ignored. Boxes may be lists or arrays of any memory order, which the reference documents but does not accept everywhere.
 """
 
 # ruff: noqa: N802, N803 - the names are those of the reference
@@ -35,9 +35,9 @@ _refuse = partial(refuse_items, "masks")
 
 
 def encode(bimask: Any) -> Any:
-    """Run lengths of a bitmap (height × width), or a list of those of several (height × width × masks).
+    """Encode a bitmap (height × width) as run lengths, or several (height × width × masks) as a list of them.
 
-    Bitmaps are Booleans or unsigned bytes; what is not 0 is inside.
+    Bitmaps are Booleans or unsigned bytes; pixels that are not 0 are inside.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def encode(bimask: Any) -> Any:
 
 
 def decode(rleObjs: Any) -> np.ndarray:
-    """The bitmap of run lengths, height × width; or those of a list, height × width × masks. uint8, columns first.
+    """Decode run lengths to a bitmap, height × width, or a list to height × width × masks; uint8, columns first.
 
     Raises
     ------
     ParameterError, RowError
-        what is no run length, and masks of different sizes; RowError names their places in the list
+        invalid run lengths, and masks of different sizes; RowError has their positions in the list
 
-    >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
+        >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
     [[0, 1], [1, 1]]
     """
     bitmaps = to_bitmaps(_of_one_size(_read(rleObjs))).T
@@ -72,7 +72,7 @@ def decode(rleObjs: Any) -> np.ndarray:
 
 
 def area(rleObjs: Any) -> Any:
-    """The number of pixels, uint32; an array for a list.
+    """Count the pixels, as uint32, or as an array for a list.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def area(rleObjs: Any) -> Any:
 
 
 def toBbox(rleObjs: Any) -> np.ndarray:
-    """The box around the pixels: x, y, width, height in doubles, zeros where there are none; rows for a list.
+    """Return the box around the pixels: x, y, width, height as doubles, zeros without pixels; rows for a list.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def toBbox(rleObjs: Any) -> np.ndarray:
 
 
 def measure(rleObjs: list[Encoding]) -> tuple[np.ndarray, np.ndarray]:
-    """`area` and `toBbox` of a list of run lengths, which are decoded once.
+    """Return `area` and `toBbox` of a list of run lengths, which are decoded only once.
 
     Raises
     ------
@@ -117,9 +117,9 @@ def measure(rleObjs: list[Encoding]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
-    """The union of masks, or what all of them share.
+    """Return the union of masks, or their intersection.
 
-    Of one mask the same; of none, size [0, 0] and no counts.
+    A single mask is returned unchanged; an empty list gives size [0, 0] and no counts.
 
     Raises
     ------
@@ -140,15 +140,15 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
 
 
 def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
-    """IoU of each detection with each annotation, of run lengths or of boxes; detections × annotations, columns first.
+    """Compute the IoU of each detection with each annotation, run lengths or boxes; detections × annotations, columns first.
 
-    Where `pyiscrowd` holds, the annotation is a crowd: what both share is divided by the detection's own area. An empty list
-    where there are no detections or no annotations. Two masks of different sizes have -1 if their boxes overlap.
+    For crowds, flagged in `pyiscrowd`, the intersection is divided by the detection's own area. The result is an empty list
+    without detections or annotations. Two masks of different sizes have -1 if their boxes overlap.
 
     Raises
     ------
     ParameterError, RowError
-        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations
+        neither run lengths nor boxes of [x, y, width, height] on both sides, or a wrong number of flags
 
     >>> iou([[0, 0, 2, 2]], [[1, 0, 2, 2], [0, 0, 9, 9]], [0, 1]).round(3).tolist()
     [[0.333, 1.0]]
@@ -165,17 +165,17 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     if any(are_masks):
         raise ParameterError("iou: one side has run lengths and the other boxes", "give the same kind on both sides")
     crowd = np.asarray(pyiscrowd).astype(bool).ravel()
-    found, expected = (pl.DataFrame(_boxes("iou", side), schema=BOX).with_columns(cell=0) for side in (dt, gt))
-    pairs = BoxIoU().pair(found, expected.with_columns(is_crowd=crowd), 0.0)
+    detections, annotations = (pl.DataFrame(_boxes("iou", side), schema=BOX).with_columns(cell=0) for side in (dt, gt))
+    pairs = BoxIoU().pair(detections, annotations.with_columns(is_crowd=crowd), 0.0)
     similarity = np.zeros((len(dt), len(gt)), order="F")
     similarity[pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()] = pairs["similarity"].to_numpy()
     return similarity
 
 
 def mask_ious(cells: Sequence[tuple[Sequence[Encoding], Sequence[Encoding], Sequence[Any]]]) -> list[np.ndarray]:
-    """`iou` of the run lengths of many cells: detections, annotations, and whether these are crowds.
+    """Compute `iou` of the run lengths of many cells, each with detections, annotations and flags of crowds.
 
-    All are decoded and compared at once, which takes far less time than cell by cell where cells are small.
+    All are decoded and compared at once, which is much faster than cell by cell for small cells.
 
     Raises
     ------
@@ -200,15 +200,15 @@ def mask_ious(cells: Sequence[tuple[Sequence[Encoding], Sequence[Encoding], Sequ
 
 
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
-    """Run lengths of polygons, boxes, or dicts with plain counts; a list of them, or one for one.
+    """Convert polygons, boxes, or dicts with plain counts to run lengths; a list of them, or one for a single object.
 
-    A list whose first item has four numbers, and an array, holds boxes of [x, y, width, height]; one with more numbers is a
-    list of polygons [x1, y1, x2, y2, ...]. Dicts have their own `size`. What is outside the image of h × w pixels is cut off.
+    An array, or a list whose first item has four numbers, contains boxes of [x, y, width, height]; a list with longer items
+    contains polygons [x1, y1, x2, y2, ...]. Dicts have their own `size`. Parts outside the image of h × w pixels are cut off.
 
     Raises
     ------
     ParameterError, RowError
-        anything else; RowError names the places in the list
+        anything else; RowError has the positions in the list
 
     >>> frPyObjects([[1, 1, 3, 1, 3, 3, 1, 3]], 4, 4)
     [{'size': [4, 4], 'counts': b'52203'}]
@@ -235,12 +235,12 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
 
 
 def draw_objects(objects: Sequence[Sequence[Any]], height: Sequence[int], width: Sequence[int]) -> list[Encoding]:
-    """Run lengths of objects of one or more polygons each, in images of these sizes: `merge(frPyObjects(...))` of all at once.
+    """Draw objects of one or more polygons each, in images of these sizes: `merge(frPyObjects(...))` of all at once.
 
     Raises
     ------
     ParameterError, RowError
-        anything else than polygons; RowError names the places in one list of all objects' polygons
+        anything but polygons; RowError has the positions in one list of all objects' polygons
 
     >>> draw_objects([[[1, 1, 3, 1, 3, 3, 1, 3]]], [4], [4])
     [{'size': [4, 4], 'counts': b'52203'}]
@@ -296,7 +296,7 @@ def _from_plain_counts(encodings: list[Any]) -> list[Encoding]:
 
 
 def _read(encodings: Any) -> Runs:
-    """The masks of one encoding or a list of them."""
+    """Decode the masks of one encoding or of a list."""
     encodings = encodings if isinstance(encodings, list) else [encodings]
     height, width = _sizes(encodings)
     is_text = [isinstance(encoding["counts"], (bytes, str)) for encoding in encodings]

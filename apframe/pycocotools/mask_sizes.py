@@ -1,4 +1,4 @@
-"""IoU of masks as pycocotools has it: of any size, whatever that of the image is."""
+"""IoU of masks as in pycocotools, independent of the size of the image."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from apframe.tables.shapes.mask_columns import mask_extents
 if TYPE_CHECKING:
     from apframe.tables.shapes.pixel_runs import Runs
 
-SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
+SMALLEST = 5e-324  # a threshold that every overlapping pair reaches
 
 
 @dataclass(frozen=True)
 class MaskIoUOfAnySize(MaskIoU):
-    """`MaskIoU` for masks of other sizes than their image: two masks of different sizes are no pair.
+    """`MaskIoU` for masks of other sizes than their image, in which masks of different sizes do not pair.
 
-    If `min_similarity` is 5e-324 or less, so that all pairs are returned, such two have -1 if their boxes overlap (as there).
+    If all pairs are requested (`min_similarity` is 5e-324 or less), such masks have -1 if their boxes overlap, as in the
+    reference.
 
     Source: `rleIou` of the COCO mask API.
 
@@ -66,8 +67,8 @@ class MaskIoUOfAnySize(MaskIoU):
         return pl.concat([pairs, others.filter(~are_alike(others)).with_columns(similarity=pl.lit(-1.0))])
 
 
-def compare_masks(masks: Runs, found: np.ndarray, expected: np.ndarray, is_crowd: np.ndarray) -> np.ndarray:
-    """IoU of mask number `found` with mask number `expected`, for each pair; over the former's own pixels for a crowd.
+def compare_masks(masks: Runs, detection: np.ndarray, annotation: np.ndarray, is_crowd: np.ndarray) -> np.ndarray:
+    """Compute the IoU of masks number `detection` and `annotation` for each pair; for crowds, over the former's pixels.
 
     Masks of different sizes have -1, if their boxes overlap.
 
@@ -78,12 +79,12 @@ def compare_masks(masks: Runs, found: np.ndarray, expected: np.ndarray, is_crowd
     >>> compare_masks(masks, np.array([0, 0]), np.array([1, 1]), np.array([False, True])).round(3).tolist()
     [0.333, 0.5]
     """
-    low = np.maximum(masks.box[found, :2], masks.box[expected, :2])
-    high = np.minimum(masks.box[found, 2:], masks.box[expected, 2:])
+    low = np.maximum(masks.box[detection, :2], masks.box[annotation, :2])
+    high = np.minimum(masks.box[detection, 2:], masks.box[annotation, 2:])
     near = np.flatnonzero((low < high).all(axis=1))
-    similarity, found, expected = np.zeros(len(found)), found[near], expected[near]
-    shared = intersect(masks, masks, found, expected)
-    union = masks.area[found] + np.where(is_crowd[near], 0, masks.area[expected] - shared)
-    differ = (masks.height[found] != masks.height[expected]) | (masks.width[found] != masks.width[expected])
+    similarity, detection, annotation = np.zeros(len(detection)), detection[near], annotation[near]
+    shared = intersect(masks, masks, detection, annotation)
+    union = masks.area[detection] + np.where(is_crowd[near], 0, masks.area[annotation] - shared)
+    differ = (masks.height[detection] != masks.height[annotation]) | (masks.width[detection] != masks.width[annotation])
     similarity[near] = np.where(differ, -1.0, shared / union)
     return similarity

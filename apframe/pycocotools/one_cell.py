@@ -1,7 +1,7 @@
-"""One cell, an image and a category, judged on dictionaries row by row, as pycocotools goes about it.
+"""One cell, an image and a category, matched on dictionaries row by row, as in pycocotools.
 
-Tables are for many rows. This is for what does not pass through them (methods of subclasses, dictionaries and similarities
-that were edited) and for so few rows that making tables takes longer.
+Tables are for many rows. This is for data that bypass them (overridden methods, edited dictionaries and similarities), and
+for so few rows that creating tables takes longer.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from apframe.pycocotools.coco_files import Row
 from apframe.pycocotools.params import Params
 
 Cell = dict[str, Any]
-_NEARLY_1 = 1 - 1e-10  # no threshold is above it, so that equal shapes match at 1
+_NEARLY_1 = 1 - 1e-10  # the largest threshold, so that equal shapes match at 1
 
 
 def by_score(found: Sequence[Row], limit: int) -> list[Row]:
-    """At most `limit` results, the highest score first; equal scores in the order given.
+    """Return at most `limit` results, the highest score first; equal scores keep their order.
 
     >>> by_score([{"score": 0.1}, {"score": 0.9}], 1)
     [{'score': 0.9}]
@@ -31,7 +31,7 @@ def by_score(found: Sequence[Row], limit: int) -> list[Row]:
 
 
 def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
-    """IoU of boxes or masks: results, best score first, × annotations; [] without either.
+    """Compute the IoU of boxes or masks: results, best score first, × annotations; [] without either.
 
     Source: `COCOeval.computeIoU` of pycocotools, `bbIou` of the COCO mask API.
 
@@ -58,7 +58,7 @@ def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> 
 
 
 def compare_masks(cells: Sequence[tuple[Sequence[Row], Sequence[Row]]], p: Params) -> list[Any]:
-    """`compare_shapes` of the masks of many cells: all of them are decoded and compared at once.
+    """Compute `compare_shapes` for the masks of many cells, which are decoded and compared at once.
 
     >>> square = {"segmentation": {"size": [2, 2], "counts": b"13"}, "iscrowd": 0}
     >>> [list(array) for array in compare_masks([([square], [square | {"score": 0.9}]), ([square], [])], Params("segm"))]
@@ -67,14 +67,14 @@ def compare_masks(cells: Sequence[tuple[Sequence[Row], Sequence[Row]]], p: Param
     numbers = [number for number, (expected, found) in enumerate(cells) if expected and found]
     masks = []
     for expected, found in map(cells.__getitem__, numbers):
-        chosen = [row["segmentation"] for row in by_score(found, p.maxDets[-1])]
-        masks.append((chosen, [row["segmentation"] for row in expected], [row["iscrowd"] for row in expected]))
-    made = dict(zip(numbers, mask.mask_ious(masks) if masks else (), strict=True))
-    return [made.get(number, []) for number in range(len(cells))]
+        encodings = [row["segmentation"] for row in by_score(found, p.maxDets[-1])]
+        masks.append((encodings, [row["segmentation"] for row in expected], [row["iscrowd"] for row in expected]))
+    ious_by_cell = dict(zip(numbers, mask.mask_ious(masks) if masks else (), strict=True))
+    return [ious_by_cell.get(number, []) for number in range(len(cells))]
 
 
 def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
-    """Object keypoint similarity, in the same form; see `apframe.similarity.OKS` for the rule.
+    """Compute object keypoint similarity in the same form; see `apframe.similarity.OKS` for the rule.
 
     Source: `COCOeval.computeOks` of pycocotools; the order of the operations is kept, so that the last bit agrees.
 
@@ -107,14 +107,14 @@ def judge_cell(
 ) -> Cell:
     """Match the results and annotations of a cell in an area range, at most `limit` results.
 
-    Results choose in the order of their scores: each takes the most similar annotation that is free, of equally similar ones
-    the last, and one that is ignored only if there is no other. Crowds stay free.
+    Results are matched in the order of their scores, each to the most similar free annotation, the last of equally similar
+    ones, and to an ignored one only if there is no other. Crowds stay free.
 
-    Source: `COCOeval.evaluateImg` of pycocotools, which takes an id of 0 for no match; so does this.
+    Source: `COCOeval.evaluateImg` of pycocotools, in which an id of 0 means no match, as here.
 
     Returns
     -------
-    The fields of pycocotools' `evalImgs` but image, category, area range and limit; annotations that are ignored come last.
+    The fields of pycocotools' `evalImgs` except image, category, area range and limit; ignored annotations come last.
 
     >>> row = {"id": 1, "area": 9, "ignore": 0, "iscrowd": 0}
     >>> cell = judge_cell([row], [row | {"id": 2, "score": 0.9}], np.array([[0.6]]), [0.5, 0.75], [0, 1e10], 100)
@@ -134,14 +134,16 @@ def judge_cell(
     if len(ious):
         rows, is_crowd = np.asarray(ious)[:, order].tolist(), [bool(row["iscrowd"]) for row in expected]
         similarities = sorted(chain.from_iterable(rows))
-        chosen: dict[int, list[tuple[int, int]]] = {len(similarities): []}
-        # compared in double precision: a Python float beside one in single precision would be rounded to that
+        matches_by_count: dict[int, list[tuple[int, int]]] = {len(similarities): []}
+        # compared in double precision, because NumPy would round a Python float to single precision
         for t, threshold in enumerate(np.asarray(thresholds, dtype=np.float64).tolist()):
-            least = min(threshold, _NEARLY_1)
-            n_below = bisect_left(similarities, least)  # where as many are below two thresholds, the choice is the same
-            if n_below not in chosen:
-                chosen[n_below] = _choose(rows, found_ids, is_crowd, is_ignored, least)
-            for d, g in chosen[n_below]:
+            threshold_below_1 = min(threshold, _NEARLY_1)
+            n_below = bisect_left(
+                similarities, threshold_below_1
+            )  # where as many are below two thresholds, the choice is the same
+            if n_below not in matches_by_count:
+                matches_by_count[n_below] = _choose(rows, found_ids, is_crowd, is_ignored, threshold_below_1)
+            for d, g in matches_by_count[n_below]:
                 matched[t, d], matched_by[t, g] = expected_ids[g], found_ids[d]
                 ignored[t, d] = is_ignored[g] or (is_outside[d] and not expected_ids[g])
     return {
@@ -158,17 +160,17 @@ def judge_cell(
 def _choose(
     rows: list[list[float]], found_ids: list[Any], is_crowd: list[bool], is_ignored: list[int], threshold: float
 ) -> list[tuple[int, int]]:
-    """Who takes whom at a threshold: places of results and annotations; the ignored annotations are the last ones."""
-    is_taken, chosen = [False] * len(is_crowd), []
+    """Return the matches at a threshold: positions of results and annotations; the ignored annotations are the last ones."""
+    is_taken, matches = [False] * len(is_crowd), []
     for d, (row, found_id) in enumerate(zip(rows, found_ids, strict=False)):
-        best, most = -1, threshold
+        best, highest = -1, threshold
         for g, similarity in enumerate(row):
-            if similarity < most or (is_taken[g] and not is_crowd[g]):
+            if similarity < highest or (is_taken[g] and not is_crowd[g]):
                 continue
             if best >= 0 and is_ignored[g] and not is_ignored[best]:
                 break
-            best, most = g, similarity
+            best, highest = g, similarity
         if best >= 0:
             is_taken[best] = found_id > 0
-            chosen.append((d, best))
-    return chosen
+            matches.append((d, best))
+    return matches

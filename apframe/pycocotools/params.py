@@ -1,4 +1,4 @@
-"""`Params`: what is evaluated and by which thresholds, as pycocotools names them; and the protocol that they make."""
+"""`Params`: the parameters of an evaluation under pycocotools' names, and the protocol for them."""
 # ruff: noqa: N802, N803 - names are those that training code knows
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Params:
         self.useSegm: int | None = None
 
     def setDetParams(self) -> None:
-        """The values for boxes and masks."""
+        """Set the values for boxes and masks."""
         self._set("bbox")
 
     def setKpParams(self) -> None:
-        """The values for keypoints."""
+        """Set the values for keypoints."""
         self._set("keypoints")
         self.kpt_oks_sigmas = np.array(COCO_SIGMAS)
 
@@ -60,7 +60,7 @@ class Params:
 
 
 def categories_of(p: Params) -> Any:
-    """The categories of the cells: the one category -1 where they are pooled."""
+    """Return the categories of the cells, the single category -1 if they are pooled."""
     return p.catIds if p.useCats else [-1]
 
 
@@ -69,12 +69,12 @@ def _areas_of(protocol: Protocol) -> list[AreaRange]:
 
 
 def protocol_of(p: Params) -> Protocol:
-    """The parameters as a protocol: COCO's own, where they are."""
+    """Return the parameters as a protocol, COCO's own if they are equal."""
     published = COCO_RULES.variant(p.iouType)
     bounds = [tuple(bounds) for bounds in p.areaRng]
     areas = _areas_of(published)
     if bounds != [(each.low, each.high) for each in areas]:
-        areas = [AreaRange(str(number), *each) for number, each in enumerate(bounds)]  # their labels need not be different
+        areas = [AreaRange(str(number), *each) for number, each in enumerate(bounds)]  # labels may repeat in params
     return replace(
         published.with_options(recall_levels=p.recThrs),
         iou_thresholds=tuple(np.unique(p.iouThrs).tolist()),
@@ -90,7 +90,7 @@ Order = tuple[list[int], list[int]]  # numbers of thresholds, and of limits
 
 
 def order_of(p: Params, protocol: Protocol) -> Order:
-    """Where the protocol of the parameters has their thresholds and limits, which may be in any order.
+    """Return the positions of the parameters' thresholds and limits, which may be in any order, in their protocol.
 
     >>> p = Params("bbox")
     >>> p.iouThrs, p.maxDets = [0.75, 0.5], [1, 100, 10]
@@ -108,7 +108,7 @@ def _similarity(p: Params, published: Protocol) -> Similarity:
 
 
 def refuse_changes(p: Params, evaluated: Params) -> None:
-    """An error where `accumulate` would need other cells than there are."""
+    """Raise an error if `accumulate` would need other cells than were evaluated."""
     same = {
         "useCats": bool(p.useCats) == bool(evaluated.useCats),
         "catIds": list(categories_of(p)) == list(categories_of(evaluated)),

@@ -10,7 +10,7 @@ from apframe.evaluation.slices.keys import Bins
 from apframe.exceptions import ParameterError, whole_number
 from apframe.report.section import Section
 from apframe.retrieval.evaluation import RunEvaluation
-from apframe.wording import shown, spelled
+from apframe.wording import option_name, shown
 
 _LONGEST = 60  # characters of a value in a message
 
@@ -51,7 +51,7 @@ def check_page(embed: Any, images: Any, max_images: Any, title: Any, sections: A
         if not isinstance(value, bool):
             raise ParameterError(f"is True or False, not {shown(value, _LONGEST)}", option=option)
     if embed and images is None:
-        raise ParameterError(f"needs the folder of the pictures, {spelled('images', '')}", option="embed")
+        raise ParameterError(f"needs the folder of the pictures, {option_name('images', '')}", option="embed")
     if not isinstance(sections, (list, tuple)) or not all(isinstance(each, Section) for each in sections):
         raise ParameterError("is a list of Section", "see apframe.report.section", option="sections")
 

@@ -1,4 +1,4 @@
-"""How much the runs of an evaluation agree, and how much two leaderboards do."""
+"""Agreement between the runs of an evaluation, and between two leaderboards."""
 
 from __future__ import annotations
 
@@ -35,43 +35,43 @@ def agreement(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how much the lists of two runs agree, query by query, whatever is relevant.
+    """Measure how much the lists of two runs agree, query by query, regardless of relevance.
 
-    - `tau_b`: Kendall's tau-b of the scores of the documents that both lists have
+    - `tau_b`: Kendall's tau-b of the scores of the documents in both lists
     - `tau_ap_b`: the AP rank correlation of these scores, by the symmetric variant "b"
     - `rbo`: the rank-biased overlap of the whole lists, extrapolated (RBO_EXT)
 
-    They are defined in `kendall_tau`, `tau_ap` and `rank_biased_overlap` of `apframe.lists`. The lists are those that are
-    evaluated, with the options of `evaluate_run`, and the queries are the judged ones that both runs have. Mind `n_common`:
-    the first two say nothing about documents that only one run has.
+    `kendall_tau`, `tau_ap` and `rank_biased_overlap` of `apframe.lists` define them. The lists are the evaluated ones,
+    with the options of `evaluate_run`, and the queries are the judged queries that both runs contain. Check `n_common`: the
+    first two ignore documents that only one run contains.
 
     Parameters
     ----------
     baseline
-        compare this run with every other; without it, every pair is compared once
+        compare this run with every other; by default, every pair is compared once
     depth
-        only this number of documents of each list; None: all
+        the number of documents of each list to compare; None for all
     p
-        of rank-biased overlap: the chance to look at the next rank, between 0 and 1
-    per_query
-        return the values of each query instead of the means
-    method, n_resamples, confidence, seed
-        of the intervals, as in `intervals`
+        the persistence of rank-biased overlap: the probability of looking at the next rank, between 0 and 1
+        per_query
+            return the values of each query instead of the means
+        method, n_resamples, confidence, seed
+            options of the intervals, as in `intervals`
     unit, within
         attributes of `queries`, as in `compare`
 
     Returns
     -------
-    By pair: run_a, run_b, statistic, estimate (the mean over the queries that have a value), low, high, se, bias, n_units,
-    n_resamples and method, as `intervals` has them. Where two runs have no query in common, only the counts are there, and 0.
+    By pair: run_a, run_b, statistic, estimate (the mean over the queries with a value), low, high, se, bias, n_units,
+    n_resamples and method, as in `intervals`. For two runs without a common query, the counts are 0 and the rest is null.
 
     With `per_query`: run_a, run_b, query_id, n_a, n_b (documents of each run), n_common (of both), tau_b, tau_ap_b and rbo. The
-    first two are null with fewer than two common documents and if one run gives them all the same score.
+    first two are null with fewer than two common documents, or if one run gives them all the same score.
 
     Raises
     ------
     ParameterError
-        one run alone, an unknown baseline or attribute, no queries were given, options that cannot be
+        only one run, an unknown baseline or attribute, missing `queries`, invalid options
 
     Warns
     -----
@@ -107,7 +107,7 @@ def agreement(
     means = describe_means(
         long, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed
     )
-    # pairs without a query in common have rows, too
+    # pairs without a common query have rows, too
     every = numbers.join(pl.DataFrame({"statistic": _STATISTICS}), how="cross", maintain_order="left_right")
     means = every.join(means.rename({"measure": "statistic"}), on=["run", "statistic"], how="left", maintain_order="left")
     counts = ["n_units", "n_resamples"] if method == "bootstrap" else ["n_units"]
@@ -123,43 +123,43 @@ def leaderboard_agreement(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Measure how much two evaluations of the same runs agree on which run is better, such as with two sets of judgements.
+    """Measure how much two evaluations of the same runs, such as with two sets of judgements, agree on the order of the runs.
 
-    For each measure that both have, the runs are ranked by their means over the queries on which both evaluations have values:
+    For each common measure, the runs are ranked by their means over the queries on which both evaluations have values:
 
     - `tau_b`: Kendall's tau-b of the means
     - `tau_ap_b`: the AP rank correlation of the means, in which the order of the best runs weighs more, by the symmetric
       variant "b"
     - `rbo`: the rank-biased overlap of the two orders; runs with equal means are in the order of their names
 
-    Means that differ by less than 1e-12 are equal. The interval is that of the bootstrap: both leaderboards are made anew from
-    the same draws of the queries. Draws are noisier than the sets themselves, so they agree less: mind `bias`.
+    Means that differ by less than 1e-12 are equal. The interval comes from the bootstrap: both leaderboards are recomputed from
+    the same draws of the queries. Draws are noisier than the sets themselves, so they agree less; see `bias`.
 
     Parameters
     ----------
     first, second
-        what `evaluate_run` returned for the same runs
-    p
-        of rank-biased overlap: the chance to look at the next rank, between 0 and 1
-    n_resamples, confidence, seed
-        of the bootstrap over the queries, as in `compare_runs`
+        results of `evaluate_run` for the same runs
+        p
+            the persistence of rank-biased overlap: the probability of looking at the next rank, between 0 and 1
+        n_resamples, confidence, seed
+            options of the bootstrap over the queries, as in `compare_runs`
 
     Returns
     -------
     By measure: measure, statistic, estimate, low, high, se, bias, n_runs, n_units (queries) and n_resamples. An estimate is
-    null where a run has no value. tau_b and tau_ap_b are null where all means are equal.
+    null if a run has no value. tau_b and tau_ap_b are null if all means are equal.
 
     Raises
     ------
     ParameterError
-        the runs differ or are fewer than two, no measure or query in common, options that cannot be
+        the runs differ or are fewer than two, no common measure or query, invalid options
     IdTypeError
         the query ids are integers in one evaluation, and strings in the other
 
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 queries are drawn from
+        there are fewer than 20 queries
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> runs = {"x": {"q": {"a": 0.9, "b": 0.8}}, "y": {"q": {"b": 0.9, "a": 0.8}}}
@@ -192,19 +192,19 @@ def leaderboard_agreement(
             estimates.append(np.where(has_value, values, 0).sum(axis=0, keepdims=True) / counts)
             resampled.append(resampled_means(values, draws).T)
         estimate = _of_leaderboards(estimates[0], estimates[1], p)[:, 0]
-        made = describe(estimate, _of_leaderboards(resampled[0], resampled[1], p), confidence)
-        numbers = {name: made[name] for name in (*INTERVAL, "n_resamples")}
+        interval = describe(estimate, _of_leaderboards(resampled[0], resampled[1], p), confidence)
+        numbers = {name: interval[name] for name in (*INTERVAL, "n_resamples")}
         board = pl.DataFrame({"statistic": _STATISTICS, "estimate": estimate} | numbers)
         boards.append(board.with_columns(measure=pl.lit(measure), n_units=draws.n_units, n_runs=len(runs)))
-    whole = pl.concat(boards).with_columns(
+    agreements = pl.concat(boards).with_columns(
         pl.col("estimate", *INTERVAL).fill_nan(None), pl.col("n_units", "n_runs").cast(pl.Int64)
     )
-    warn_of_few(whole["n_units"], None)
-    return whole.select("measure", "statistic", "estimate", *INTERVAL, "n_runs", "n_units", "n_resamples")
+    warn_of_few(agreements["n_units"], None)
+    return agreements.select("measure", "statistic", "estimate", *INTERVAL, "n_runs", "n_units", "n_resamples")
 
 
 def _of_pair(run_a: str, run_b: str, lists: Mapping[str, pl.DataFrame], p: float) -> pl.DataFrame:
-    """The agreement of two runs on each query that both have, by query."""
+    """Return the agreement of two runs on each common query."""
     import numpy as np
 
     from apframe.compare.rank_correlation import Pairs, overlaps, tau_ap_b
@@ -218,42 +218,42 @@ def _of_pair(run_a: str, run_b: str, lists: Mapping[str, pl.DataFrame], p: float
     shorter, longer = (
         queries.select(ends("n_a", "n_b")).to_series().to_numpy() for ends in (pl.min_horizontal, pl.max_horizontal)
     )
-    found = {name: np.full(len(queries), np.nan) for name in _STATISTICS[:2]}
+    statistics = {name: np.full(len(queries), np.nan) for name in _STATISTICS[:2]}
     present, number = np.unique(group, return_inverse=True)
     if len(present):
         scores = [common[name].to_numpy().astype(np.float64) for name in ("score", "score_right")]
-        counted, exchanged = Pairs.of(number, *scores), Pairs.of(number, *scores[::-1])
-        found["tau_b"][present], found["tau_ap_b"][present] = counted.tau_b(), tau_ap_b(counted, exchanged)
-    found["rbo"] = overlaps(group, deeper, shorter, longer, p)
+        pairs, exchanged = Pairs.of(number, *scores), Pairs.of(number, *scores[::-1])
+        statistics["tau_b"][present], statistics["tau_ap_b"][present] = pairs.tau_b(), tau_ap_b(pairs, exchanged)
+    statistics["rbo"] = overlaps(group, deeper, shorter, longer, p)
     n_common = pl.Series(np.bincount(group, minlength=len(queries)), dtype=pl.Int64)
-    table = queries.with_columns(run_a=pl.lit(run_a), run_b=pl.lit(run_b), n_common=n_common, **found)
+    table = queries.with_columns(run_a=pl.lit(run_a), run_b=pl.lit(run_b), n_common=n_common, **statistics)
     return table.select("run_a", "run_b", "query_id", "n_a", "n_b", "n_common", pl.col(_STATISTICS).fill_nan(None))
 
 
 def _of_leaderboards(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
-    """The three statistics of each pair of rows of means, NaN where a run has none."""
+    """Compute the three statistics of each pair of rows of means; NaN if a run has none."""
     import numpy as np
 
     from apframe.compare.rank_correlation import Pairs, overlaps, tau_ap_b
 
     n_rows, n_runs = a.shape
-    made = np.full((len(_STATISTICS), n_rows), np.nan)
-    known = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
-    n = int(known.sum())
+    statistics = np.full((len(_STATISTICS), n_rows), np.nan)
+    has_all_means = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+    n = int(has_all_means.sum())
     if n:
         group = np.repeat(np.arange(n), n_runs)
-        first, second = (np.round(means[known], 12) for means in (a, b))
+        first, second = (np.round(means[has_all_means], 12) for means in (a, b))
         scores = first.ravel(), second.ravel()
-        counted, exchanged = Pairs.of(group, *scores), Pairs.of(group, *scores[::-1])
+        pairs, exchanged = Pairs.of(group, *scores), Pairs.of(group, *scores[::-1])
         ranks = [np.argsort(np.argsort(-means, axis=1, kind="stable"), axis=1) + 1 for means in (first, second)]
         lengths = np.full(n, n_runs)
         overlap = overlaps(group, np.maximum(*ranks).ravel(), lengths, lengths, p)
-        made[:, known] = counted.tau_b(), tau_ap_b(counted, exchanged), overlap
-    return made
+        statistics[:, has_all_means] = pairs.tau_b(), tau_ap_b(pairs, exchanged), overlap
+    return statistics
 
 
 def _in_common(first: RunEvaluation, second: RunEvaluation) -> list[pl.DataFrame]:
-    """The values of both evaluations of the measures and queries that both have."""
+    """Return the values of both evaluations for their common measures and queries."""
     sides = [plain_means(each) for each in (first, second)]
     names = [each["run"].unique().sort().to_list() if "run" in each.columns else [] for each in sides]
     for k in (0, 1):
@@ -263,16 +263,16 @@ def _in_common(first: RunEvaluation, second: RunEvaluation) -> list[pl.DataFrame
             raise ParameterError(f"only {which} has the runs {listed(extra)}", "evaluate the same runs, with the same names")
     if len(names[0]) < 2:
         raise ParameterError(
-            "a leaderboard needs two runs or more", "give evaluate_run several runs, as a dict from names to runs"
+            "a leaderboard needs at least two runs", "pass evaluate_run several runs, as a dict from names to runs"
         )
     mine, theirs = (each.schema["query_id"] for each in sides)
     if mine != theirs:
         cast = 'cast query_id to strings in the judgements and runs of both: pl.col("query_id").cast(pl.String)'
         raise different_id_types("query_id of first", "", mine, "second", theirs, cast)
     for name, what in (("measure", "measure"), ("query_id", "query")):
-        known = [each.filter(pl.col("value").is_not_null())[name].unique(maintain_order=True) for each in sides]
-        if not known[0].is_in(known[1].implode()).any():
-            has = [listed(each.to_list(), 3) or "none" for each in known]
+        common = [each.filter(pl.col("value").is_not_null())[name].unique(maintain_order=True) for each in sides]
+        if not common[0].is_in(common[1].implode()).any():
+            has = [listed(each.to_list(), 3) or "none" for each in common]
             raise ParameterError(f"no {what} in common: first has {has[0]}; second has {has[1]}")
     keys = ["query_id", "measure"]
     values = [each.filter(pl.col("value").is_not_null()) for each in sides]

@@ -1,4 +1,4 @@
-"""How much the documents that nobody judged could change the measures of a run."""
+"""Bounds on the measures of a run that unjudged documents leave open."""
 
 from __future__ import annotations
 
@@ -29,35 +29,34 @@ def bounds(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute every measure twice: as if the unjudged documents of a run were all non-relevant, and all relevant.
+    """Compute every measure twice: with all unjudged documents of a run as non-relevant, and with all of them as relevant.
 
-    The unjudged documents of a run are those in its lists that have no judgement or one of negative relevance. For a measure
-    with a cut-off k, only those among the first k count. They are judged 0 in the one case, and with the highest grade in the
-    other: that of the judgements, of the measure's `max_grade` or `rel`, whichever is the largest, and 1 at least. All other
-    documents stay as they are.
+    The unjudged documents of a run are those in its lists without a judgement, or with negative relevance. For a measure with a
+    cut-off k, only those among the first k count. They get relevance 0 in one case, and the highest grade in the other: the
+    largest of the judgements' grades, the measure's `max_grade` or `rel`, and 1. All other documents keep their relevance.
 
     For P, Success, RR, ERR and RBP these are bounds: no judgement of these documents gives a value outside. AP, nDCG, R, F,
-    Rprec and the like divide by what could have been found. More relevant documents raise that, too, so the second value may
-    even be the smaller one.
+    Rprec and similar measures divide by the number of relevant documents, which grows too, so the second value may even be the
+    smaller one.
 
-    The difference is the residual of Moffat and Zobel 2008 for RBP. As in their paper it includes the ranks after the end of a
-    list, down to the cut-off, as if they held unjudged documents.
+    The difference is the residual of Moffat and Zobel 2008 for RBP. As in their paper, it includes the ranks after the end of a
+    list, down to the cut-off, as if they contained unjudged documents.
 
     Parameters
     ----------
     per_query
         return the values of each query instead of the means
     method, n_resamples, confidence, seed
-        of the intervals, as in `intervals`
+        options of the intervals, as in `intervals`
     unit, within
         attributes of `queries`, as in `compare`
 
     Returns
     -------
     By measure and run: run (if several were evaluated), measure, if_nonrelevant and if_relevant (the means over the queries
-    that have both values), residual (if_relevant - if_nonrelevant), low, high, n_unjudged (unjudged documents among the first
-    k, or in the lists, of these queries), n_units, n_resamples and method. From `low` to `high` the queries are in doubt, too:
-    the lower end of the interval of the smaller mean, and the upper end of that of the larger one.
+    with both values), residual (if_relevant - if_nonrelevant), low, high, n_unjudged (unjudged documents among the first k, or
+    in the lists, of these queries), n_units, n_resamples and method. `low` and `high` also include the uncertainty from the
+    choice of queries: the lower end of the interval of the smaller mean, and the upper end of that of the larger one.
 
     With `per_query`: run, query_id, measure, if_nonrelevant, if_relevant, residual and n_unjudged. GMAP, GMBpref and counts are
     left out.
@@ -65,7 +64,7 @@ def bounds(
     Raises
     ------
     ParameterError
-        no measure has a plain mean, an unknown attribute, no queries were given, options that cannot be
+        no measure has a plain mean, an unknown attribute, missing `queries`, invalid options
 
     Warns
     -----
@@ -79,8 +78,8 @@ def bounds(
     >>> ev.bounds(per_query=True).select("measure", "if_nonrelevant", "if_relevant", "residual", "n_unjudged").rows()
     [('P@2', 0.5, 1.0, 0.5, 1), ('RBP(p=0.5)@2', 0.5, 0.75, 0.25, 1), ('RBP(p=0.5)', 0.5, 1.0, 0.5, 1)]
     """
-    kept = plain_means(self)["measure"].unique(maintain_order=True).to_list()
-    measures = [measure for measure in self.measures if str(measure) in kept]
+    names = plain_means(self)["measure"].unique(maintain_order=True).to_list()
+    measures = [measure for measure in self.measures if str(measure) in names]
     policies = Policies.of(self.options)
     parts = [_of_run(name, self.judgements, run, measures, policies) for name, run in self.runs.items()]
     values = pl.concat(parts)
@@ -94,14 +93,14 @@ def bounds(
 def _of_run(
     name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, measures: list[Measure], policies: Policies
 ) -> pl.DataFrame:
-    """The values of one run in both cases, query by query, in the order of `per_query`."""
+    """Return the values of one run in both cases, query by query, in the order of `per_query`."""
     ids = ["query_id", "document_id"]
     judged = judgements.select(*ids, "relevance")
-    known = judged.filter(pl.col("relevance") >= 0)
-    highest = max(1.0, float(known["relevance"].max() or 0))  # type: ignore[arg-type]
-    # unjudged documents stay in the lists, for they are judged now
+    judged_documents = judged.filter(pl.col("relevance") >= 0)
+    highest = max(1.0, float(judged_documents["relevance"].max() or 0))  # type: ignore[arg-type]
+    # unjudged documents stay in the lists, because they are judged now
     lists = ranked_list(name, judged, run, replace(policies, unjudged="nonrelevant"))
-    unjudged = lists.join(known, on=ids, how="anti", maintain_order="left")
+    unjudged = lists.join(judged_documents, on=ids, how="anti", maintain_order="left")
     alike: dict[tuple[float, float], list[Measure]] = {}
     for measure in measures:
         grade = max(highest, float(measure.get("rel") or 0), float(measure.get("max_grade") or 0))
@@ -144,12 +143,12 @@ def _of_run(
 
 
 def _means(values: pl.DataFrame, **options: Any) -> pl.DataFrame:
-    """The means of both cases and of the residual, with the ends of both intervals."""
+    """Return the means of both cases and of the residual, with the ends of both intervals."""
     from apframe.compare.comparison import describe_means
 
     keys = [name for name in ("run", "measure") if name in values.columns]
     others = [name for name in values.columns if name not in (*_CASES, "residual", "n_unjudged")]
-    # one table of both cases, so that both have the same draws
+    # one table for both cases, so that both have the same draws
     long = values.unpivot(_CASES, index=others, variable_name="case", value_name="value")
     means = describe_means(long.with_columns(measure=pl.format("{} {}", "case", "measure")), **options)
     means = means.with_columns(pl.col("measure").str.splitn(" ", 2).struct.rename_fields(["case", "measure"]).struct.unnest())

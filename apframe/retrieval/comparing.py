@@ -1,4 +1,4 @@
-"""Methods of `RunEvaluation` that say how sure the means of its runs are: influence, intervals, differences, ranks."""
+"""Methods of `RunEvaluation` about the uncertainty of means: influence, intervals, differences, ranks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def influence(self: RunEvaluation, measure: str | Measure = "AP", by: str | Sequence[str] = ()) -> pl.DataFrame:
-    """Compute what each query contributes to the mean of a measure: `(value - mean) / n`, with the n queries that have a value.
+    """Compute the influence of each query on the mean of a measure: `(value - mean) / n` for the n queries with a value.
 
-    The influences of a run sum to 0, and their squares give its standard error, `sqrt(n / (n - 1) sum(influence²))`. Those of
-    the difference of two runs on the same queries are the differences of their influences.
+    The influences of a run sum to 0, and their squares give its standard error, `sqrt(n / (n - 1) sum(influence²))`. The
+    influences on the difference of two runs on the same queries are the differences of their influences.
 
     Parameters
     ----------
     measure
-        one of those that were evaluated, but not GMAP, GMBpref or a count
+        one of the evaluated measures, but not GMAP, GMBpref or a count
     by
-        attributes of `queries`: the influence on the mean of each group of queries
+        attributes of `queries`, for the influence on the mean of each group of queries
 
     Returns
     -------
@@ -37,7 +37,7 @@ def influence(self: RunEvaluation, measure: str | Measure = "AP", by: str | Sequ
     Raises
     ------
     ParameterError
-        a measure that was not evaluated or has no plain mean, an unknown attribute, no queries were given
+        a measure that was not evaluated or has no plain mean, an unknown attribute, missing `queries`
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> ev = evaluate_run({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 2.0}, "q": {"b": 2.0, "a": 1.0}}, "AP")
@@ -74,18 +74,18 @@ def compare(
 ) -> pl.DataFrame:
     """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, GMBpref and counts are left out.
 
-    Each pair, or with `baseline` that run and each other one, is compared on the queries that both have. With `by`, one
-    attribute of `queries` or several, the queries of each value are compared alone: these columns come first, `..._holm` is
-    corrected over the pairs within each value, and `q` over the values of each pair.
+    Each pair, or each run with `baseline`, is compared on the common queries. With `by`, one or more attributes of `queries`,
+    each group of queries is compared separately: these columns come first, `..._holm` is corrected over the pairs within each
+    group, and `q` over the groups of each pair.
 
-    `p` is that of the paired t test, or of `test="randomisation"` or `test="bootstrap"`. `unit` and `within` are attributes of
-    `queries`: the queries of one unit, such as a user, count as one, and differences between the values of `within` add no
-    doubt.
+    `p` comes from the paired t test, or from `test="randomisation"` or `test="bootstrap"`. `unit` and `within` are attributes
+    of `queries`: the queries of one unit, such as a user, are resampled together, and differences between the values of
+    `within` add no uncertainty.
 
     Raises
     ------
     ParameterError
-        one run alone, an unknown baseline or attribute, no queries were given, options that cannot be
+        only one run, an unknown baseline or attribute, missing `queries`, invalid options
 
     Warns
     -----
@@ -112,8 +112,8 @@ def compare(
     values = with_units(self, plain_means(self), unit, within)
     if not keys:
         return ComparisonTable(compare_runs(values, **options))
-    taken = ["run", "query_id", "measure", "value", "run_a", "run_b", *COMPARED]
-    grouped = self.with_attributes(values, [key for key in keys if key not in (unit, within)], taken)
+    reserved_names = ["run", "query_id", "measure", "value", "run_a", "run_b", *COMPARED]
+    grouped = self.with_attributes(values, [key for key in keys if key not in (unit, within)], reserved_names)
     return ComparisonTable(compare_groups(grouped, keys, **options))
 
 
@@ -129,21 +129,21 @@ def intervals(
 ) -> pl.DataFrame:
     """Compute the mean of every measure but GMAP, GMBpref and counts, with its standard error and interval over the queries.
 
-    By `method="influence"`, se is sd / √n. The interval is the mean plus and minus se times the quantile of Student's
-    distribution with n - 1 degrees of freedom; it is cut to [0, 1] if all values are between 0 and 1. `method="bootstrap"`
-    draws the queries with replacement, as `apframe.lists.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
+    With `method="influence"`, se is sd / √n. The interval is the mean plus and minus se times the quantile of Student's
+    distribution with n - 1 degrees of freedom, clipped to [0, 1] if all values are between 0 and 1. `method="bootstrap"`
+    resamples the queries with replacement, see `apframe.lists.bootstrap_mean`; only it uses `n_resamples` and `seed`.
 
     `unit` and `within` are attributes of `queries`, as in `compare`.
 
     Returns
     -------
-    By measure and run: run (if several were evaluated), measure, estimate, low, high, se, bias (null by influence), n_units
-    (queries or units), n_resamples (null by influence) and method. With one unit, only the estimate is there.
+    By measure and run: run (if several were evaluated), measure, estimate, low, high, se, bias (null for influence), n_units
+    (queries or units), n_resamples (null for influence) and method. With one unit, there is only an estimate.
 
     Raises
     ------
     ParameterError
-        no measure has a plain mean, an unknown attribute, no queries were given, options that cannot be
+        no measure has a plain mean, an unknown attribute, missing `queries`, invalid options
 
     Warns
     -----
@@ -172,24 +172,24 @@ def leaderboard(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Rank the runs by each measure, and say how sure the ranks are with other queries of the same kind.
+    """Rank the runs by each measure, with intervals of the ranks for other queries of the same kind.
 
-    By `method="influence"`, the means of all runs are drawn 10,000 times, from `seed`, as they would be with other queries:
-    from the normal distribution in which they vary together, for runs find the same queries hard. `method="bootstrap"` draws
-    the queries `n_resamples` times with replacement instead. A run that lacks queries is averaged over those that it has.
-    GMAP, GMBpref and counts are left out.
+    With `method="influence"`, the means of all runs are drawn 10,000 times, with `seed`, as they would be with other queries:
+    from their joint normal distribution, because runs find the same queries hard. `method="bootstrap"` resamples the queries
+    `n_resamples` times with replacement instead. A run that lacks queries is averaged over those that it has. GMAP, GMBpref and
+    counts are left out.
 
     Returns
     -------
     By measure, the best run first: measure, rank (one plus the number of better runs), run, estimate (the mean), low and high
-    (as `intervals` has them), share_best (the share of draws in which the run leads; ties are split), rank_low and rank_high
+    (as in `intervals`), share_best (the share of draws in which the run leads; ties are split), rank_low and rank_high
     (the range of its rank in the middle `confidence` of the draws), n_units (queries or units of any run), n_resamples (null
     by influence) and method. Equal runs are in the order of their names. With one query, there are only the means and ranks.
 
     Raises
     ------
     ParameterError
-        one run alone, an unknown attribute, no queries were given, options that cannot be
+        only one run, an unknown attribute, missing `queries`, invalid options
 
     Warns
     -----
@@ -211,24 +211,24 @@ def leaderboard(
 
 
 def refuse_one_run(self: RunEvaluation, method: str) -> None:
-    """An error of a method that compares runs, where a single one was evaluated."""
+    """Raise an error if a method that compares runs is called after a single run was evaluated."""
     if "run" not in self.per_query.columns:
         problem = f"{method}: only one run was evaluated"
-        raise ParameterError(problem, "give evaluate_run several runs, as a dict from names to runs")
+        raise ParameterError(problem, "pass evaluate_run several runs, as a dict from names to runs")
 
 
 def plain_means(self: RunEvaluation) -> pl.DataFrame:
-    """`per_query` without the measures whose summary is not a plain mean: their intervals would be of another number."""
+    """Return `per_query` without measures whose summary is not a plain mean, because intervals would be of another number."""
     plain = [str(measure) for measure in self.measures if measure.kind.average == "mean"]
     if not plain:
         names = ", ".join(map(str, self.measures))
         problem = f"the summary of {names} is not a plain mean, so no interval or test is computed"
-        raise ParameterError(problem, "measure AP too")
+        raise ParameterError(problem, "evaluate AP too")
     return self.per_query.filter(pl.col("measure").is_in(plain))
 
 
 def with_units(self: RunEvaluation, values: pl.DataFrame, unit: str | None, within: str | None) -> pl.DataFrame:
-    """Join the attributes of the queries that say which count as one, and the strata."""
+    """Join the attributes of the queries that define clusters and strata."""
     for option, name in (("unit", unit), ("within", within)):
         if name is not None and not (option == "within" and name == unit):
             values = self.with_attributes(values, [name], ["run", "query_id", "measure", "value"], option)

@@ -1,4 +1,4 @@
-"""Retrieval: runs against judgements, query by query. The tables behind the numbers, and what one asks of them."""
+"""Retrieval: runs evaluated against judgements, query by query, with the tables behind the numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from apframe.tables.lazy_table import LazyTable
 from apframe.tables.result_tables import RUN_RESULTS
 from apframe.tables.schemas import TABLES
 from apframe.threads import pool
-from apframe.wording import counted, did_you_mean, listed, spelled
+from apframe.wording import counted, did_you_mean, listed, option_name
 
 
 @names_keywords
@@ -63,33 +63,33 @@ def evaluate_run(
     Parameters
     ----------
     qrels
-        what `read_qrels` takes: a TREC or Parquet file, a frame with query_id, document_id, relevance, a dict of dicts
+        anything that `read_qrels` accepts: a TREC or Parquet file, a frame with query_id, document_id, relevance, nested dicts
     run
-        what `read_run` takes: a TREC or Parquet file, a frame with query_id, document_id, score, a dict of dicts. Several:
-        a dict from their names to these, a list of files, which are named by their file names, or a polars frame with a
-        column run.
+        anything that `read_run` accepts: a TREC or Parquet file, a frame with query_id, document_id, score, nested dicts.
+        Several runs are a dict from names to these, a list of files, whose names become the names of the runs, or a Polars
+        frame with a column run.
     measures
         names (see `apframe.list_measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
     queries
-        a frame with query_id, attributes and texts, or a CSV, Parquet, TSV or JSON lines file of these, for `by`, SQL and
-        reports; or a data set of ir_datasets
+        a frame with query_id, attributes and texts, or a CSV, TSV, Parquet or JSON lines file, for `by`, SQL and reports; or a
+        data set of ir_datasets
     missing
-        a judged query that is not in the run: "skip" leaves it out, as trec_eval does; "zero" gives it 0, as trec_eval -c; or
-        "error"
+        judged queries that are not in the run: "skip" leaves them out, as trec_eval does; "zero" counts them as 0, as trec_eval
+        -c does; or "error"
     no_relevant
-        a judged query without relevant documents: "zero" gives it 0, as trec_eval does; "skip" leaves it out
+        judged queries without relevant documents: "zero" counts them as 0, as trec_eval does; "skip" leaves them out
     unjudged
-        documents without judgement: "nonrelevant", or "remove" them before ranks are given (condensed lists, trec_eval -J)
+        documents without a judgement: "nonrelevant", or "remove" them before ranking (condensed lists, trec_eval -J)
     trec_eval
-        the version to agree with: 10; 9 compares scores in single precision and rounds AP11 and IPrec another way
+        the version to reproduce: 10; 9 compares scores in single precision and rounds AP11 and IPrec differently
     relevance_level
-        the relevance from which on a document is relevant, trec_eval -l, for measures that say nothing else: with 2, AP is
-        AP(rel=2). Grades of judgements may be fractions: with 0.5, those of .5 are relevant
+        the relevance from which a document counts as relevant (trec_eval -l), for measures without their own level: with 2, AP
+        is AP(rel=2). Grades of judgements may be fractions: with 0.5, grade .5 is relevant
     max_documents
-        how many documents of each query are looked at, trec_eval -M; all if it is left out
+        the number of documents of each query to evaluate (trec_eval -M); all by default
     own_document
-        a document with the id of its query, where the queries are documents themselves: "keep", or "remove" it before ranks are
-        given, as BEIR does; None keeps it and warns if queries seem to find themselves
+        documents with the id of their query, if the queries are documents themselves: "keep", or "remove" them before ranking,
+        as BEIR does; None keeps them and warns if queries seem to retrieve themselves
 
     Returns
     -------
@@ -98,26 +98,26 @@ def evaluate_run(
     Raises
     ------
     InputError
-        bad data, with lines or rows named; no query in common; missing queries with missing="error"
+        bad data, with the lines or rows; no common query; missing queries with missing="error"
     ParameterError
         unknown measures and options
 
     Warns
     -----
     NothingMatchesWarning
-        next to no query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
-        probably do not use the same ids
+        hardly any query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
+        probably use different ids
     FractionalGradesWarning
-        judgements have a relevance between 0 and 1, and measures count documents as relevant from 1 on
+        judgements have a relevance between 0 and 1, but measures count documents as relevant from 1 on
     OwnDocumentWarning
-        own_document is None, and at least one query in ten has an unjudged document of its own id among the first ten
+        own_document is None, and at least one query in ten has an unjudged document with its own id among the first ten
 
     >>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d3": 2}}
     >>> ev = evaluate_run(qrels, {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d1": 0.7, "d3": 0.6}}, "AP P@1")
     >>> ev.summary.rows()
     [('AP', 0.75, 2), ('P@1', 0.5, 2)]
     """
-    chosen = as_measures(measures)
+    parsed_measures = as_measures(measures)
     one_of("missing", missing, ("skip", "zero", "error"))
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     one_of("unjudged", unjudged, ("nonrelevant", "remove"))
@@ -127,48 +127,50 @@ def evaluate_run(
         one_of("own_document", own_document, ("keep", "remove"))
     if not isinstance(relevance_level, (int, float)) or not isfinite(relevance_level):
         raise ParameterError(f"must be a finite number, not {relevance_level!r}", option="relevance_level")
-    chosen = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in chosen))
+    parsed_measures = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in parsed_measures))
     policies = Policies(missing, no_relevant, unjudged, trec_eval, max_documents)
     runs = _named(run)
     with pool() as others:
         reading = others.submit(read_qrels, qrels)
         runs = {name: canonical_run(source) for name, source in runs.items()}
         if own_document == "remove":
-            runs = {name: remove_own(found) for name, found in runs.items()}
+            runs = {name: remove_own(documents) for name, documents in runs.items()}
         judgements = reading.result()
-        # takes about as long as the evaluation, and is done beside it
-        checking = [others.submit(refuse_equal_pairs, name_shown(name), found) for name, found in runs.items()]
+        # takes about as long as the evaluation, and runs in parallel with it
+        checking = [others.submit(refuse_equal_pairs, name_shown(name), documents) for name, documents in runs.items()]
         attributes = _attributes(queries, judgements)
-        parts = [evaluate_one(name, judgements, found, chosen, policies) for name, found in runs.items()]
+        parts = [evaluate_one(name, judgements, documents, parsed_measures, policies) for name, documents in runs.items()]
         for check in checking:
             check.result()
     per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
     if list(runs) == [None]:
         per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
-    _warn_of_fractions(judgements, chosen)
+    _warn_of_fractions(judgements, parsed_measures)
     options = {name: value for name, value in asdict(policies).items() if value is not None}
     if own_document == "remove":
         options["own_document"] = own_document
     elif own_document is None:
-        for name, found in runs.items():
-            warn_of_own(name_shown(name), found, judgements)
-    return RunEvaluation(chosen, options, judgements, runs, attributes, matches, per_query, coverage)
+        for name, documents in runs.items():
+            warn_of_own(name_shown(name), documents, judgements)
+    return RunEvaluation(parsed_measures, options, judgements, runs, attributes, matches, per_query, coverage)
 
 
 def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
-    """The table of the queries, if one was given; errors where the judgements cannot be used."""
+    """Return the table of the queries, if there is one, and check that the judgements can be used."""
     if judgements.is_empty():
         raise InputError("the table is empty; nothing can be evaluated", table="judgements")
-    taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
-    if taken:
+    reserved_names = [name for name in ("run", "score", "rank") if name in judgements.columns]
+    if reserved_names:
         raise ColumnError(
-            f"matches already has columns {listed(taken)}", "rename or drop those of the judgements", table="judgements"
+            f"matches already has columns {listed(reserved_names)}",
+            "rename or drop those of the judgements",
+            table="judgements",
         )
     return None if queries is None else same_ids("queries", read_queries(queries), judgements, ["query_id"])
 
 
 def _warn_of_fractions(judgements: pl.DataFrame, measures: Sequence[Measure]) -> None:
-    """Warn if judgements lie between 0 and the usual level of 1 and there are measures of this level."""
+    """Warn if judgements lie between 0 and the default level of 1, and some measures use this level."""
     fractions = judgements["relevance"].filter(judgements["relevance"].is_between(0, 1, closed="none"))
     names = [str(each) for each in measures if each.kind.hits == "relevant" and each.rel == 1]
     if len(fractions) and names:
@@ -176,40 +178,40 @@ def _warn_of_fractions(judgements: pl.DataFrame, measures: Sequence[Measure]) ->
         warn(
             f"the relevance of {len(fractions):,} of {counted(judgements.height, 'judgement')} is between 0 and 1 ({grades}); "
             f"{', '.join(names)} {'count' if names[1:] else 'counts'} documents as relevant from 1 on, so not these; lower "
-            f"{spelled('relevance_level')} if they are relevant",
+            f"{option_name('relevance_level')} if they are relevant",
             FractionalGradesWarning,
         )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RunEvaluation(QueryableResult):
-    """The result of `evaluate_run`. Where several runs were evaluated, tables have `run` as their first column.
+    """The result of `evaluate_run`. If several runs were evaluated, `run` is the first column of the tables.
 
-    The tables in SQL are per_query, summary, coverage, matches, judgements, runs, and queries if it was given.
+    The tables in SQL are per_query, summary, coverage, matches, judgements, runs, and queries if they were passed.
 
     Attributes
     ----------
     measures
-        what was measured
+        the evaluated measures
     options
-        the policies, as they were given to `evaluate_run`
+        the policies, as passed to `evaluate_run`
     judgements
         query_id, document_id, relevance
     runs
-        the canonical tables of the runs by name (None where only one was evaluated)
+        the canonical tables of the runs by name (None if only one run was evaluated)
     queries
-        query_id and attributes, as they were given, or None
+        query_id and attributes as passed, or None
     matches
-        judgements with the score and rank of their documents, null where these were not retrieved: the table that all
-        measures are computed from
+        judgements with the score and rank of their documents, null if not retrieved: the table from which all measures are
+        computed
     per_query
-        query_id, measure, value; null where a query has no relevant documents and no_relevant="skip"
+        query_id, measure, value; null if a query has no relevant documents and no_relevant="skip"
     coverage
-        n_judged (queries with judgements), n_evaluated (those that the means are over), n_missing (judged, but not in the run),
-        n_without_relevant (judged, without a document of relevance 1 or more, or of the level of a measure with a lower one),
+        n_judged (queries with judgements), n_evaluated (queries in the means), n_missing (judged, but not in the run),
+        n_without_relevant (judged, without a document of relevance 1 or more, or of a measure's lower level),
         n_not_judged (queries of the run without judgements)
     tags
-        those that it was stored with, such as {"epoch": 7}; none before it is stored
+        the tags it was stored with, such as {"epoch": 7}; empty before it is stored
     """
 
     influence, intervals = comparing.influence, comparing.intervals
@@ -229,7 +231,7 @@ class RunEvaluation(QueryableResult):
 
     @property
     def summary(self) -> pl.DataFrame:
-        """measure, value and n_queries, how many queries have a value.
+        """Return measure, value and n_queries (the number of queries with a value).
 
         The value is the mean over queries; for GMAP and GMBpref the geometric mean, for the counts NumQ, NumRel, NumRet and
         NumRelRet the sum.
@@ -237,37 +239,39 @@ class RunEvaluation(QueryableResult):
         return self._means(self.per_query, [])
 
     def by(self, *columns: str) -> pl.DataFrame:
-        """The summary for each group of queries: the columns (attributes of `queries`), measure, value, n_queries.
+        """Return the summary for each group of queries: the columns (attributes of `queries`), measure, value, n_queries.
 
         Queries without the attribute form the group null.
 
         Raises
         ------
         ParameterError
-            no queries were given, or they have no such column
+            `queries` is missing, or has no such column
         """
         keys = list(dict.fromkeys(columns))
         means = self._means(self.with_attributes(self.per_query, keys, [*self.per_query.columns, "n_queries"]), keys)
         return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
 
-    def with_attributes(self, table: pl.DataFrame, keys: list[str], taken: Sequence[str], option: str = "by") -> pl.DataFrame:
-        """Join attributes of the queries to a table; none may have the name of a column that the answer has anyway."""
+    def with_attributes(
+        self, table: pl.DataFrame, keys: list[str], reserved_names: Sequence[str], option: str = "by"
+    ) -> pl.DataFrame:
+        """Join attributes of the queries to a table; none may have the name of another column of the answer."""
         if self.queries is None:
             raise ParameterError(
-                f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option=option
+                f"pass evaluate_run a table with the attributes of the queries, {option_name('queries', '')}", option=option
             )
         attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in keys:
             if name not in attributes:
                 raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option=option)
-            if name in taken:
+            if name in reserved_names:
                 raise ParameterError(
                     f"the summary already has a column {name!r}", "rename the column of the queries", option=option
                 )
         return table.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
 
     def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
-        """The means of `per_query`, with further columns, for each value of these."""
+        """Return the means of `per_query` for each value of further columns."""
         keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
         means = {"mean": pl.col("value").mean(), "geometric mean": logs.mean().exp(), "sum": pl.col("value").sum()}
@@ -279,15 +283,15 @@ class RunEvaluation(QueryableResult):
         )
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
-        """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
+        """Write all tables as a folder of Parquet files, completely or not at all; `read_run_evaluation` reads it back.
 
-        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are kept in the manifest; by default the tags that it was read with.
+        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are stored in the manifest; tags default to those it was read with.
 
         Raises
         ------
         OutputError
-            the folder holds something else, or cannot be written
-        ParameterError
+            the folder contains something else, or cannot be written
+            ParameterError
             a name or tags that cannot be stored
         """
         manifest = {
@@ -298,12 +302,12 @@ class RunEvaluation(QueryableResult):
         write_tables(folder, {name: table.plan().collect() for name, table in self._lazy_tables().items()}, manifest)
 
     def write_duckdb(self, path: str | Path) -> None:
-        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+        """Write all tables to a DuckDB file, which appears completely or not at all and replaces an earlier one of apframe's.
 
         Raises
         ------
         OutputError
-            something else is there, or it cannot be written
+            the path holds something else, or cannot be written
         """
         write_database(path, {name: table.plan() for name, table in self._lazy_tables().items()})
 
@@ -320,12 +324,12 @@ class RunEvaluation(QueryableResult):
         return {name: LazyTable(table.lazy) for name, table in tables.items()}
 
     def to_markdown(self) -> str:
-        """The summary in Markdown: a row for each measure, a column for each run; `apframe.to_markdown` takes any table."""
+        """Return the summary in Markdown: a row per measure, a column per run; `apframe.to_markdown` accepts any table."""
         head, *rows = run_cells(self.summary, self.coverage)
         return markdown(head, rows)
 
     def to_latex(self) -> str:
-        """Return the means as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        """Return the means as a LaTeX table, which requires the package booktabs; `apframe.to_latex` accepts any table."""
         head, *rows = run_cells(self.summary, self.coverage)
         return latex(head, rows)
 
@@ -341,12 +345,12 @@ class RunEvaluation(QueryableResult):
 
 
 def read_run_evaluation(folder: str | Path) -> RunEvaluation:
-    """An evaluation that `RunEvaluation.write_parquet` wrote.
+    """Read an evaluation that `RunEvaluation.write_parquet` wrote.
 
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        the folder is not such an evaluation, has another schema version, or is incomplete
     """
     manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
     read = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
@@ -364,20 +368,20 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
 
 
 def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema]) -> None:
-    """An error where tables lack columns that they were written with, such as `run`, which all have or none."""
+    """Raise an error if tables lack columns that they were written with, such as `run`, which all or none have."""
     has_runs = "run" in tables.get("per_query", {})
-    given = {name: {c.name: None for c in TABLES[name] if c.required} for name in ("judgements", "runs")}
-    made = {
+    input_columns = {name: {c.name: None for c in TABLES[name] if c.required} for name in ("judgements", "runs")}
+    result_columns = {
         name: {c.name: None if c.is_id or c.name == "score" else c.dtype for c in columns if has_runs or c.name != "run"}
         for name, columns in RUN_RESULTS.items()
     }
-    refuse_changed(folder, tables, given | made)
+    refuse_changed(folder, tables, input_columns | result_columns)
     if has_runs:
         refuse_changed(folder, tables, {"runs": {"run": pl.String}})
 
 
 def _named(run: Any) -> dict[str | None, Any]:
-    """The runs by name; a single one has no name."""
+    """Return the runs by name; a single run has the name None."""
     if isinstance(run, pl.DataFrame) and "run" in run.columns and run["run"].n_unique() > 1:
         return _by_name(run)
     is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
@@ -396,11 +400,11 @@ def _is_row(item: Any) -> bool:
 
 
 def _names_in(runs: Sequence[Any]) -> list[str]:
-    """The names of runs in a list: those of their files, or what objects have as `name`, as runs of ranx do."""
+    """Return the names of runs in a list: their file names, or the attribute `name` of objects, as runs of ranx have it."""
     paths = [Path(source) if isinstance(source, (str, Path)) else None for source in runs]
     names = [path.name.split(".")[0] if path else getattr(run, "name", "") for path, run in zip(paths, runs, strict=True)]
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError("each run in a list needs a path or a name", "give a dict from names to runs", option="run")
+        raise ParameterError("each run in a list needs a path or a name", "pass a dict from names to runs", option="run")
     if len(set(names)) < len(names):
         names = [str(path or name) for path, name in zip(paths, names, strict=True)]
     if len(set(names)) < len(names):
@@ -409,5 +413,5 @@ def _names_in(runs: Sequence[Any]) -> list[str]:
 
 
 def _by_name(rows: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
-    """The parts of a table that has a column run, by its values."""
+    """Split a table by its column run."""
     return {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}

@@ -1,4 +1,4 @@
-"""The means of runs by the names of their measures, as training code logs them."""
+"""Means of runs by the names of their measures, as training code logs them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
 
 
 def number(self: RunEvaluation, measure: str | Measure) -> float | None:
-    """The value of a measure in the summary, as `ev["nDCG@10"]`, or `ev["nDCG@10/bm25"]` of a run that has a name.
+    """Return the value of a measure in the summary, as `ev["nDCG@10"]`, or `ev["nDCG@10/bm25"]` for a named run.
 
-    The measure may have any name that `evaluate_run` takes. None if no query has a value.
+    Any name of a measure that `evaluate_run` accepts works. None if no query has a value.
 
     Raises
     ------
     ParameterError
-        the measure was not evaluated, or several runs were and none is named; near names are suggested
+        the measure was not evaluated, or several runs were evaluated and none is named; similar names are suggested
     """
-    known = _values(self)
+    values = _values(self)
     name = str(measure)
-    if len(self.runs) == 1:  # whose name may follow here, too
+    if len(self.runs) == 1:  # the name of a single run may follow, too
         name = name.removesuffix(f"/{next(iter(self.runs))}")
-    if name not in known:
-        asked, slash, run = name.partition("/")
+    if name not in values:
+        measure_name, slash, run = name.partition("/")
         with suppress(ParameterError):  # which suggests measures that were not evaluated
-            name = f"{as_measure(asked)}{slash}{run}"
-    if name not in known:
-        raise ParameterError(f"no measure {shown(str(measure))}", did_you_mean(str(measure), list(known)))
-    return known[name]
+            name = f"{as_measure(measure_name)}{slash}{run}"
+    if name not in values:
+        raise ParameterError(f"no measure {shown(str(measure))}", did_you_mean(str(measure), list(values)))
+    return values[name]
 
 
 def to_dict(self: RunEvaluation, prefix: str = "") -> dict[str, float]:
-    """The values of the summary as a dict of floats, for loggers; those that no query has a value for are left out.
+    """Return the values of the summary as a dict of floats, for loggers, without measures that have no value.
 
-    The names are those of the measures. If several runs were evaluated, the name of the run follows, as in "AP/bm25".
+    The keys are the names of the measures. If several runs were evaluated, the name of the run follows, as in "AP/bm25".
 
     Parameters
     ----------
     prefix
-        put in front of every name, such as "val/"
+        prefix of every name, such as "val/"
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> ev = evaluate_run({"q1": {"d1": 1}}, {"q1": {"d0": 0.9, "d1": 0.8}}, "RR P@1")
@@ -55,6 +55,6 @@ def to_dict(self: RunEvaluation, prefix: str = "") -> dict[str, float]:
 
 
 def _values(self: RunEvaluation) -> dict[str, float | None]:
-    """The values of the summary by their names."""
+    """Return the values of the summary by name."""
     several = len(self.runs) > 1
     return {f"{row['measure']}/{row['run']}" if several else row["measure"]: row["value"] for row in self.summary.to_dicts()}

@@ -1,4 +1,4 @@
-"""One run against judgements: the value of every measure for every query, what was evaluated, and the matches behind it."""
+"""One run against judgements: the value of every measure for every query, the coverage, and the matches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from apframe.exceptions import InputError, NothingMatchesWarning, warn
 from apframe.lists.measures import Measure, condensed, lowest_level, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.tables.ids import different_id_types
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
-_RARE = 100  # one in so many
+_RARE = 100  # one in this many is suspiciously few
 
 
 @dataclass(frozen=True)
 class Policies:
-    """Policies for queries and documents that are on one side only; see `evaluate_run`."""
+    """Policies for queries and documents that only the run or only the judgements contain; see `evaluate_run`."""
 
     missing: str
     no_relevant: str
@@ -29,7 +29,7 @@ class Policies:
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> Policies:
-        """The policies of an evaluation, from its options; stored ones leave out what they did not have."""
+        """Return the policies from the options of an evaluation; stored ones may lack newer options."""
         take = options.get
         return Policies(
             take("missing", "skip"), take("no_relevant", "zero"), take("unjudged", "nonrelevant"), take("trec_eval", 10),
@@ -45,27 +45,27 @@ def evaluate_one(
     policies: Policies,
     warns: bool = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables per_query, coverage and matches of one run, as `RunEvaluation` describes them.
+    """Return the tables per_query, coverage and matches of one run, as `RunEvaluation` describes them.
 
-    With `warns` there is a warning if the run and the judgements have next to nothing in common.
+    With `warns`, it warns if the run and the judgements have hardly anything in common.
 
     Raises
     ------
     InputError
-        the run and the judgements have no query in common, or, with missing="error", the run lacks some
+        the run and the judgements have no common query, or, with missing="error", the run lacks some
     """
     shown = name_shown(name)
     run = same_ids(shown, run, judgements, ["query_id", "document_id"])
-    taken = _scores(run, policies)
+    ranked_rows = _scores(run, policies)
     judged_ids = judgements["query_id"].unique(maintain_order=True)
     spans = find_spans(run)
     in_run = spans["query_id"].unique()
-    if taken.height < run.height:
-        spans = find_spans(taken)
-    ordered = order_run(taken, spans, judged_ids)
-    if ordered is not taken:
+    if ranked_rows.height < run.height:
+        spans = find_spans(ranked_rows)
+    ordered = order_run(ranked_rows, spans, judged_ids)
+    if ordered is not ranked_rows:
         spans = find_spans(ordered)
-    # attributes are left out until all is computed: they may have any name
+    # attributes are left out until all is computed, because they may have any name
     matches = match_by_key(judgements.select("query_id", "document_id", "relevance"), ordered, spans)
     queries = pl.DataFrame({"query_id": judged_ids}).join(
         spans.select("query_id", "n_ranked"), on="query_id", how="left", maintain_order="left"
@@ -80,7 +80,7 @@ def evaluate_one(
     if gone and policies.missing == "error":
         raise InputError(
             f"{shown} lacks {len(gone)} of {queries.height} judged queries: {listed(gone)}",
-            f'add them, or choose {spelled("missing", "skip")} or "zero"',
+            f'add them, or choose {option_name("missing", "skip")} or "zero"',
         )
     if warns:
         _warn_of_few(shown, in_run, queries, matches, ordered)
@@ -118,9 +118,9 @@ def evaluate_one(
 
 
 def ranked_list(name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, policies: Policies) -> pl.DataFrame:
-    """The lists of one run as they are evaluated, for the judged queries: query_id, document_id, score and rank, in this order.
+    """Return the evaluated lists of one run for the judged queries: query_id, document_id, score and rank, in this order.
 
-    Equal scores are in the order of trec_eval, by document id, descending.
+    Equal scores are ordered as in trec_eval, by document id, descending.
 
     >>> judged = pl.DataFrame({"query_id": ["q"], "document_id": ["a"], "relevance": [1.0]})
     >>> run = pl.DataFrame({"query_id": ["q"] * 3, "document_id": ["a", "b", "c"], "score": [0.5, 0.5, 0.9]})
@@ -140,21 +140,21 @@ def ranked_list(name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, p
 
 
 def _scores(run: pl.DataFrame, policies: Policies) -> pl.DataFrame:
-    """query_id, document_id and score of the rows that take a rank, with the precision in which scores are compared."""
+    """Return query_id, document_id and score of the rows that take a rank, in the precision in which scores are compared."""
     precision = pl.Float32 if policies.trec_eval == 9 else pl.Float64
     return rankable(run).select("query_id", "document_id", pl.col("score").cast(precision))
 
 
 def rankable(run: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a run that take a rank: those without the flag `ignore`."""
+    """Return the rows of a run that take a rank, which are those without the flag `ignore`."""
     return run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
 
 
 def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:
-    """Warn if a run and the judgements have next to nothing in common, so that the numbers say nothing.
+    """Warn if a run and the judgements have hardly anything in common, so that the numbers are meaningless.
 
-    That is less than a hundredth of what they could have in common: a run may be far longer than the judgements, or far
-    shorter. Documents that are only in the pool (negative relevance) do not count.
+    That is less than a hundredth of what they could have in common, because a run may be far longer or shorter than the
+    judgements. Documents that are only in the pool (negative relevance) do not count.
     """
     is_found = queries["is_found"]
     n_found, n_possible = int(is_found.sum()), min(len(in_run), queries.height)
@@ -178,9 +178,9 @@ def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: 
     if n_found * _RARE >= n_possible:
         return
     of_query = pl.col("query_id") == per_query.filter(pl.col("n_found") < pl.col("n_possible"))["query_id"][0]
-    wanted = judged.filter(of_query)
-    query, theirs = wanted.filter(pl.col("rank").is_null()).select("query_id", "document_id").row(0)
-    mine = ordered.filter(of_query, ~pl.col("document_id").is_in(wanted["document_id"].implode()))["document_id"][0]
+    judged_of_query = judged.filter(of_query)
+    query, theirs = judged_of_query.filter(pl.col("rank").is_null()).select("query_id", "document_id").row(0)
+    mine = ordered.filter(of_query, ~pl.col("document_id").is_in(judged_of_query["document_id"].implode()))["document_id"][0]
     documents = f"its {counted(n_ranked, 'document')} for {counted(per_query.height, 'judged query')}"
     share = f"none of {documents} is judged, so no measure is above 0"
     if n_found:
@@ -193,7 +193,7 @@ def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: 
 
 
 def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
-    """The matches with what else the judgements say."""
+    """Join the attributes of the judgements to the matches."""
     if judgements.width == 3:
         return matches
     attributes = judgements.drop("relevance")
@@ -206,7 +206,7 @@ def name_shown(name: str | None) -> str:
 
 
 def same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The table, if its ids are of the judgements' types; those of an empty one are made so."""
+    """Return the table if its ids have the judgements' types; the ids of an empty table are cast."""
     if table.is_empty():
         return table.with_columns(pl.col(column).cast(judgements[column].dtype) for column in columns)
     for column in columns:

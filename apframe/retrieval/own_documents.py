@@ -1,4 +1,4 @@
-"""Documents with the id of their query: a search among the queries themselves finds each query first."""
+"""Documents with the id of their query, which come first if the queries are searched among themselves."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import polars as pl
 
 from apframe.exceptions import OwnDocumentWarning, warn
 from apframe.retrieval.one_run import rankable
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 _PAIR = ["query_id", "document_id"]
-_TOP = 10  # ranks in which a query would find itself
-_RARE = 10  # one in so many queries: numbers that are ids of both are found by chance, too
+_TOP = 10  # ranks in which a query would retrieve itself
+_RARE = 10  # one query in this many, because numbers that are ids of both may match by chance
 
 
 def remove_own(run: pl.DataFrame) -> pl.DataFrame:
     """Flag the documents that have the id of their query as `ignore`, so that they take no rank.
 
-    They stay in the run: a query that found nothing else is not missing.
+    They stay in the run, so that a query that retrieved nothing else is not missing.
 
     >>> run = pl.DataFrame({"query_id": ["a", "a"], "document_id": ["a", "b"], "score": [0.9, 0.8]})
     >>> remove_own(run).select("document_id", "ignore").rows()
@@ -26,9 +26,9 @@ def remove_own(run: pl.DataFrame) -> pl.DataFrame:
 
 
 def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None:
-    """Warn if queries seem to find themselves: an unjudged document of their own id among the first 10, for one in ten queries.
+    """Warn if queries seem to retrieve themselves: one in ten has an unjudged document with its own id among the first 10.
 
-    A judged document is no such case, and documents that are ignored are removed already.
+    Judged documents do not count, and ignored documents are removed already.
     """
     ranked = rankable(run)
     own = ranked.filter(_is_own(run))
@@ -45,13 +45,13 @@ def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None
         warn(
             f"{shown}: {len(first):,} of {counted(n_queries, 'query')} retrieved a document with {their} own id among the "
             f"first {_TOP}, such as {first[0]!r}; if that is the query itself, remove it with "
-            f"{spelled('own_document', 'remove')}; otherwise choose {spelled('own_document', 'keep')}",
+            f"{option_name('own_document', 'remove')}; otherwise choose {option_name('own_document', 'keep')}",
             OwnDocumentWarning,
         )
 
 
 def _is_own(run: pl.DataFrame) -> pl.Expr:
-    """Flag documents that have the id of their query; ids of two types are compared as text."""
+    """Flag documents with the id of their query; ids of two types are compared as text."""
     query, document = (pl.col(name) for name in _PAIR)
     if run["query_id"].dtype != run["document_id"].dtype:
         query, document = query.cast(pl.String), document.cast(pl.String)

@@ -22,7 +22,7 @@ _TASKS = ("verification", "matching", "retrieval")
 def evaluate_patches(
     distances: Any, task: str, *, by: str | Sequence[str] = (), definition: str | Definition = "trapezoid"
 ) -> pl.DataFrame:
-    """The average precision of distances between patches, for each list that a task ranks.
+    """Compute the average precision of distances between patches, for each list that a task ranks.
 
     - "verification": rows are pairs of patches. All pairs of a group are one list; R is the number of relevant pairs.
     - "matching": rows are a patch of one image and a candidate of the other. Each query patch is matched with its nearest
@@ -30,35 +30,35 @@ def evaluate_patches(
       is wrong counts against recall.
     - "retrieval": rows are a query patch and a patch of its pool. Each query patch has a list of its own.
 
-    Source: Balntas et al. 2017 (HPatches) and the benchmark's code. Its Python code takes trapezoids from recall 0 and
-    precision 1, as here by default; the paper's formula is "step".
+    Source: Balntas et al. 2017 (HPatches) and the benchmark's code. Its Python code uses trapezoids from recall 0 and
+    precision 1, the default here; the paper's formula is "step".
 
     Parameters
     ----------
     distances
-        distance (the smaller the nearer; null: not retrieved), relevant (a flag, or more than 0), the columns of `by`, and for
-        matching and retrieval query_id. Other columns are not used; pairs to be ignored are left out.
+        distance (null means not retrieved), relevant (a flag, or a number above 0), the columns of `by`, and query_id for
+        matching and retrieval. Other columns are not used; leave out pairs to be ignored.
     task
         "verification", "matching" or "retrieval"
     by
-        columns that set lists apart, such as the image pair, the noise level, the kind of negatives
+        columns that separate lists, such as the image pair, the noise level, the kind of negatives
     definition
         see `apframe.list_definitions()`
 
     Returns
     -------
-    One row per list, as they first occur: the columns of `by`, for retrieval query_id, ap (null where R is 0), n_positives
-    (R) and n_items (the length of the list). Equal distances stay in the order of the rows, for matching in that of the query
-    patches; of equally near candidates the first is taken. The benchmark's numbers are means over lists, a group-by away.
+    One row per list, in order of first occurrence: the columns of `by`, for retrieval query_id, ap (null if R is 0),
+    n_positives (R) and n_items (the length of the list). Equal distances stay in the order of the rows, for matching in that of
+    the query patches; of equally near candidates the first one counts. The benchmark's numbers are means over lists.
 
     Raises
     ------
     ColumnError
-        a column is missing, or distances are no numbers
-    ScoreError
-        NaN among distances or relevance; the rows are named
-    ParameterError
-        no such task or definition; the near ones are named
+        a column is missing, or distances are not numbers
+        ScoreError
+            a distance or relevance is NaN; the message has the rows
+        ParameterError
+            an unknown task or definition; similar names are suggested
 
     >>> pairs = {
     ...     "query_id": [1, 1, 2, 2], "candidate": [1, 2, 1, 2],
@@ -73,9 +73,9 @@ def evaluate_patches(
     keys = key_names(by)
     queries = list(dict.fromkeys([*keys, "query_id"]))
     lists = queries if task == "retrieval" else keys
-    taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
-    if taken:
-        raise ParameterError(f"{', '.join(taken)} is already a column of the result", "rename the key", option="by")
+    reserved_names = sorted({"ap", "n_positives", "n_items"} & set(lists))
+    if reserved_names:
+        raise ParameterError(f"{', '.join(reserved_names)} is already a column of the result", "rename the key", option="by")
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()
@@ -91,7 +91,7 @@ def evaluate_patches(
 
 
 def _checked(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """The table with distances and relevance as numbers, of which none is NaN."""
+    """Return the table with distances and relevance as numbers, and reject NaN."""
     missing = [name for name in [*keys, "distance", "relevant"] if name not in frame.columns]
     if missing:
         raise ColumnError(

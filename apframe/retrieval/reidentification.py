@@ -1,4 +1,4 @@
-"""Re-identification: a gallery of pictures is ranked by distance to find a person again, as seen by other cameras."""
+"""Re-identification: rank a gallery of pictures by distance to retrieve a person as seen by other cameras."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
 from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import different_id_types, is_known
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 _PAIR = ["query_id", "document_id"]
 
@@ -28,11 +28,11 @@ def evaluate_reidentification(
 ) -> RunEvaluation:
     """Evaluate distances between queries and a gallery by the rules of Market-1501.
 
-    For each query the gallery is ranked by distance, nearest first. Pictures of the query's own person by the query's own
-    camera take no rank, nor do those of person -1 (junk). Positives are the other pictures of the person; all others are
-    negative, those of person 0 (distractors) too. The mean of AP is mAP, that of Success@k CMC at rank k, that of INP mINP.
+    For each query the gallery is ranked by distance, nearest first. Pictures of the query's person by the query's camera take
+    no rank, nor do those of person -1 (junk). Positives are the other pictures of the person; all others are negative,
+    including person 0 (distractors). The mean of AP is mAP, the mean of Success@k is CMC at rank k, the mean of INP is mINP.
     Source: Zheng et al. 2015, Ye et al. 2021 for mINP. The AP of Zheng's Matlab code is "AP(definition=trapezoid)"; later
-    Python code takes "step", as here by default.
+    Python code uses "step", the default here.
 
     Parameters
     ----------
@@ -41,27 +41,27 @@ def evaluate_reidentification(
     gallery
         gallery_id (or document_id), person_id, camera_id
     distances
-        query_id, gallery_id (or document_id) and distance, or in its place score, the larger the nearer; or an array of
-        distances with a row for each query and a column for each picture, as they stand in their tables. Pairs that are left
-        out are not retrieved: a positive among them counts against recall, and a query without any has 0.
+        query_id, gallery_id (or document_id) and distance, or instead score, which is larger for nearer pictures; or an array
+        of distances with a row for each query and a column for each picture, in the order of the tables. Missing pairs are not
+        retrieved: a positive among them counts against recall, and a query without any has 0.
     measures
-        names (see `apframe.list_measures()`), in one string or a list. Only the query's own person is judged: measures that
-        count judged negatives (Bpref, infAP, Judged) see none.
+        names (see `apframe.list_measures()`), in one string or a list. Only pictures of the query's person are judged, so
+        measures that count judged negatives (Bpref, infAP, Judged) see none.
     same_camera
-        "ignore" as above, or "keep": cameras are not used, and the tables need no camera_id
+        "ignore" as above, or "keep", which does not use cameras, so the tables need no camera_id
 
     Returns
     -------
-    A `RunEvaluation`. Its judgements are the pictures of each query's own person: relevance 1, or -1 where they take no rank.
+    A `RunEvaluation`. Its judgements are the pictures of each query's person: relevance 1, or -1 for pictures without a rank.
     Queries without positives are left out of the means, and counted in `coverage`. Equal distances are ranked by gallery_id,
     the larger first.
 
     Raises
     ------
     ColumnError, IdTypeError
-        a column is missing, or holds another type than its counterpart; without cameras, choose same_camera="keep"
+        a column is missing, or has another type than its counterpart; without cameras, choose same_camera="keep"
     RowError, DuplicateIdError, UnknownIdError
-        missing ids, distances that are no finite numbers, ids that occur twice or in `distances` alone; the rows are named
+        missing ids, distances that are not finite, ids that occur twice or only in `distances`; the message has the rows
     InputError
         a table without rows
     ParameterError
@@ -77,45 +77,47 @@ def evaluate_reidentification(
     """
     one_of("same_camera", same_camera, ("ignore", "keep"))
     attributes = ["person_id", *(["camera_id"] if same_camera == "ignore" else [])]
-    asked = _people("queries", queries, ["query_id", *attributes])
-    shown = _people("gallery", gallery, ["document_id", *attributes])
+    people = _people("queries", queries, ["query_id", *attributes])
+    gallery_table = _people("gallery", gallery, ["document_id", *attributes])
     for name in attributes:
-        _refuse_other_type("gallery", shown[name], "queries", asked[name])
-    run = _run(distances, asked, shown)
+        _refuse_other_type("gallery", gallery_table[name], "queries", people[name])
+    run = _run(distances, people, gallery_table)
 
     is_junk = pl.col("person_id").cast(pl.String) == "-1"
-    pictures = shown.select("document_id", *attributes, is_own=True)
-    own = asked.select("query_id", *attributes).join(pictures, on="person_id", how="left", maintain_order="left")
+    pictures = gallery_table.select("document_id", *attributes, is_own=True)
+    own = people.select("query_id", *attributes).join(pictures, on="person_id", how="left", maintain_order="left")
     is_out = is_junk if same_camera == "keep" else is_junk | (pl.col("camera_id") == pl.col("camera_id_right"))
     judgements = own.select(
         "query_id",
-        # a query whose person is not in the gallery is judged too: it was asked, and has no positive
-        pl.col("document_id").fill_null(shown["document_id"][0]),
+        # a query whose person is not in the gallery is judged too, without positives
+        pl.col("document_id").fill_null(gallery_table["document_id"][0]),
         relevance=pl.when(pl.col("is_own") & ~is_out).then(1.0).otherwise(-1.0),
         ignore=pl.col("is_own") & is_out,
     )
     out = judgements.filter("ignore").select(*_PAIR, "ignore")
-    junk = shown.filter(is_junk)["document_id"]
+    junk = gallery_table.filter(is_junk)["document_id"]
     run = run.join(out, on=_PAIR, how="left", maintain_order="left").with_columns(
         ignore=pl.col("ignore").fill_null(False) | is_known(run["document_id"], junk)
     )
     return evaluate_run(
-        judgements.drop("ignore"), run, measures, queries=asked, missing="zero", no_relevant="skip", own_document="keep"
+        judgements.drop("ignore"), run, measures, queries=people, missing="zero", no_relevant="skip", own_document="keep"
     )
 
 
-def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
-    """query_id, document_id, score: nearest is largest."""
+def _run(distances: Any, queries: pl.DataFrame, gallery: pl.DataFrame) -> pl.DataFrame:
+    """Return query_id, document_id and score, the largest for the nearest."""
     if hasattr(distances, "__array__") and not hasattr(distances, "__arrow_c_stream__"):
-        return _scored(_from_array(distances, asked["query_id"], shown["document_id"]), "distance")
+        return _scored(_from_array(distances, queries["query_id"], gallery["document_id"]), "distance")
     frame = _table("distances", distances, _PAIR)
-    for column, owner, table in (("query_id", "queries", asked), ("document_id", "gallery", shown)):
+    for column, owner, table in (("query_id", "queries", queries), ("document_id", "gallery", gallery)):
         _refuse_other_type("distances", frame[column], owner, table[column])
-        known = is_known(frame[column], table[column])
-        if not known.all():
-            unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
+        is_in_table = is_known(frame[column], table[column])
+        if not is_in_table.all():
+            unknown = listed(frame[column].filter(~is_in_table).unique(maintain_order=True).to_list())
             remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
-            raise UnknownIdError("distances", f"{_shown(column)} is not in the {owner}", "row", row_numbers(~known), remedy)
+            raise UnknownIdError(
+                "distances", f"{_shown(column)} is not in the {owner}", "row", row_numbers(~is_in_table), remedy
+            )
     value = next((name for name in ("distance", "score") if name in frame.columns), None)
     if value is None or not frame[value].dtype.is_numeric():
         raise ColumnError(
@@ -151,7 +153,7 @@ def _scored(frame: pl.DataFrame, value: str) -> pl.DataFrame:
 
 
 def _people(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
-    """A table whose first id is its key."""
+    """Return a table whose first id is its key."""
     frame = _table(name, source, ids)
     doubled = frame[ids[0]].filter(frame[ids[0]].is_duplicated()).unique(maintain_order=True)
     if len(doubled):
@@ -160,13 +162,13 @@ def _people(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
 
 
 def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
-    """A table with rows, whose ids are there, integers or strings, and not null."""
+    """Return a table with rows, whose ids are present, integers or strings, and not null."""
     frame = to_polars(source, name)
     if "document_id" in ids and "gallery_id" in frame.columns:
         frame = frame.drop("document_id", strict=False).rename({"gallery_id": "document_id"})
     missing = [_shown(column) for column in ids if column not in frame.columns]
     if missing:
-        without = f"; if there are no cameras, choose {spelled('same_camera', 'keep')}" if "camera_id" in missing else ""
+        without = f"; if there are no cameras, choose {option_name('same_camera', 'keep')}" if "camera_id" in missing else ""
         remedy = f"there are {', '.join(frame.columns) or 'none'}{without}"
         raise ColumnError(f"no column {', '.join(missing)}", remedy, table=name)
     if frame.is_empty():

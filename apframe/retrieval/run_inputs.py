@@ -1,4 +1,4 @@
-"""Judgements and runs in the forms that people have them in, as columns: files, nested dicts, rows, objects of other tools."""
+"""Judgements and runs from files, nested dicts, rows and objects of other tools, as columns."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from apframe.tables.schemas import TABLES
 from apframe.wording import first_line, listed
 
 _LZ4 = b"\x04\x22\x4d\x18"
-_MOST = 1 << 32  # bytes that a file of LZ4 may unpack to
+_MOST = 1 << 32  # maximum number of bytes of an unpacked LZ4 file
 _VALUES = {"judgements": "relevance", "runs": "score"}
-# what gives the rows of a data set of ir_datasets
+# the methods that return the rows of a data set of ir_datasets
 _ROWS = {"judgements": "qrels_iter", "runs": "scoreddocs_iter", "queries": "queries_iter"}
 
 
 def columns_of(table: str, source: Any) -> Any:
-    """Something that holds the columns of the table "judgements" or "runs", by the names that the source gives them.
+    """Return the columns of the table "judgements" or "runs" in any form, with the names of the source.
 
-    Those of "queries" only come from a data set of ir_datasets.
+    Columns of "queries" only come from a data set of ir_datasets.
 
     Raises
     ------
@@ -50,15 +50,15 @@ def columns_of(table: str, source: Any) -> Any:
 
 
 def is_query_id(name: str) -> bool:
-    """Whether a column of this name holds the ids of queries."""
+    """Return True if a column of this name contains the ids of queries."""
     return _names("judgements", name) == "query_id"
 
 
 def is_for_search(path: Path) -> bool:
-    """Tell if a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, JSON, Parquet or LZ4.
+    """Return True if a file looks like judgements: lines of 3 or 4 fields ending with a number, a header, JSON, Parquet or LZ4.
 
-    A TREC run looks like that too, so that an error can say that it comes second. A pipe has to be inside `reading_once`, to
-    be read later.
+    A TREC run looks like that too, so that an error can say that runs come second. A pipe must be inside `reading_once`, to be
+    read again later.
     """
     if kind_at(path) not in ("file", "pipe"):
         return False
@@ -66,12 +66,12 @@ def is_for_search(path: Path) -> bool:
     if path.suffix == ".parquet":
         return _has_pairs(seen.columns)
     head = seen.head
-    if head.startswith(_LZ4):  # which no other data of apframe are
+    if head.startswith(_LZ4):  # no other data of apframe are LZ4
         return True
     if head.lstrip()[:1] in (b"{", b"["):
         if _has_pairs(re.findall(r'"([^"]*)"\s*:', head.partition(b"}")[0].decode(errors="replace"))):
             return True
-        # {"query": {"document": 1, as COCO's {"info": {"year": 2017 begins, too, but has no such objects alone
+        # {"query": {"document": 1; COCO's {"info": {"year": 2017 begins like that, too, but has other values as well
         begins = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+\s*[,}]', head)
         return begins is not None and not re.search(rb'"(images|annotations)"\s*:\s*\[', head)
     if _separator(head) is not None:
@@ -96,7 +96,7 @@ def _of_file(table: str, path: Path) -> Any:
 
 
 def _of_packed(table: str, path: Path) -> Any:
-    """A file of LZ4 frames: JSON, or CBOR as ranx writes it, packed twice."""
+    """Read a file of LZ4 frames: JSON, or CBOR packed twice, as ranx writes it."""
     lz4 = import_optional("lz4.frame", "reading LZ4 needs a package", "lz4", "lz4")
     content = read_unpacked(path)
     while content.startswith(_LZ4):
@@ -111,22 +111,22 @@ def _of_packed(table: str, path: Path) -> Any:
         return _of_document(table, path, parse_json(path, content))
     cbor2 = import_optional("cbor2", "reading CBOR in LZ4 needs a package", "cbor2", "lz4")
     try:
-        found = cbor2.loads(content)
+        document = cbor2.loads(content)
     except cbor2.CBORDecodeError as error:
-        raise FormatError(f"holds neither JSON nor CBOR ({first_line(error)})", path=path) from error
-    return _of_document(table, path, found)
+        raise FormatError(f"contains neither JSON nor CBOR ({first_line(error)})", path=path) from error
+    return _of_document(table, path, document)
 
 
-def _of_document(table: str, path: Path, found: Any) -> Any:
-    if isinstance(found, dict):
-        is_right = all(isinstance(each, dict) for each in found.values()) or any(is_query_id(str(name)) for name in found)
+def _of_document(table: str, path: Path, document: Any) -> Any:
+    if isinstance(document, dict):
+        is_right = all(isinstance(each, dict) for each in document.values()) or any(is_query_id(str(name)) for name in document)
     else:
-        is_right = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+        is_right = isinstance(document, list) and all(isinstance(row, dict) for row in document)
     if not is_right:
         value = _VALUES[table]
         problem = f"neither {{query: {{document: {value}}}}} nor a list of objects"
         raise FormatError(problem, "use one of these", path=path)
-    return columns_of(table, found)
+    return columns_of(table, document)
 
 
 def _separator(head: bytes) -> str | None:
@@ -139,17 +139,17 @@ def _separator(head: bytes) -> str | None:
 
 
 def _has_pairs(names: Iterable[str]) -> bool:
-    """Tell if there are columns with the ids of queries and of documents."""
+    """Return True if there are columns with the ids of queries and of documents."""
     return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
 
 
 def _names(table: str, name: str) -> str | None:
-    """The column of the table that is called this, by its own name or another one."""
+    """Return the column of the table that has this name or alias."""
     return next((column.name for column in TABLES[table] if name in (column.name, *column.aliases)), None)
 
 
 def _of_table(table: str, path: Path, separator: str) -> pl.DataFrame:
-    """A table of text with a header: ids as text, the relevance, score or rank as a number."""
+    """Read a text table with a header: ids as text; relevance, score and rank as numbers."""
     content = read_unpacked(path)
     decoded(path, content)
     quote = None if separator == "\t" else '"'
@@ -171,19 +171,19 @@ def _of_table(table: str, path: Path, separator: str) -> pl.DataFrame:
 def _of_nested(table: str, nested: Mapping[Any, Mapping[Any, float]]) -> pl.DataFrame:
     value = _VALUES[table]
     columns = {
-        "query_id": [query for query, found in nested.items() for _ in found],
-        "document_id": [document for found in nested.values() for document in found],
-        value: [number for found in nested.values() for number in found.values()],
+        "query_id": [query for query, documents in nested.items() for _ in documents],
+        "document_id": [document for documents in nested.values() for document in documents],
+        value: [number for documents in nested.values() for number in documents.values()],
     }
     try:
-        return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may stand beside others
+        return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may be mixed with others
     except (TypeError, pl.exceptions.PolarsError) as error:
         message = first_line(error)
         raise ColumnError(f"ids must have one type, and values must be numbers ({message})", table=table) from error
 
 
 def _of_rows(source: Iterable[Any]) -> Any:
-    """Named tuples, or dicts, as a dict of columns; anything else as it is."""
+    """Convert named tuples or dicts to a dict of columns; return anything else unchanged."""
     rows = list(source)
     if all(isinstance(row, dict) for row in rows):
         return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}

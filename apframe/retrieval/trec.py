@@ -18,19 +18,19 @@ from apframe.tables.schemas import TABLES
 
 
 def read_qrels(source: Any) -> pl.DataFrame:
-    """Judgements as the canonical table: query_id, document_id, relevance (a number) and attributes.
+    """Read judgements as the canonical table: query_id, document_id, relevance (a number) and attributes.
 
     `source` is
 
-    - a TREC file (`query iteration document relevance` in each line, set apart by spaces or tabs), or one without the
-      iteration, as MS MARCO has it; lines that begin with # are comments
-    - a TSV or CSV file whose first line names the columns, as BEIR has it
+    - a TREC file (`query iteration document relevance` in each line, separated by spaces or tabs), or one without the
+      iteration, as in MS MARCO; lines that begin with # are comments
+    - a TSV or CSV file whose first line names the columns, as in BEIR
     - a JSON file `{query: {document: relevance}}`; each of these may be packed with gzip or LZ4 (`pip install lz4 cbor2`)
     - a Parquet file (`.parquet`) or a frame of these columns; a dict of dicts; named tuples or dicts, one for each judgement,
       in a list or from an iterator; a data set of ir_datasets, or Qrels of ranx
 
-    Columns may have the names that other tools give them: `qid query-id q_id topic`, `docno doc_id docid did pid corpus-id`,
-    `label rel grade score`. Ids of text files are strings. A negative relevance says that the document was in the pool and not
+    Columns may have the names of other tools: `qid query-id q_id topic`, `docno doc_id docid did pid corpus-id`,
+    `label rel grade score`. Ids of text files are strings. A negative relevance means that the document was in the pool but not
     judged.
 
     Raises
@@ -51,23 +51,23 @@ def read_qrels(source: Any) -> pl.DataFrame:
 
 
 def read_run(source: Any) -> pl.DataFrame:
-    """A run as the canonical table: query_id, document_id, score and attributes.
+    """Read a run as the canonical table: query_id, document_id, score and attributes.
 
-    `source` is a TREC file (`query Q0 document rank score tag` in each line; rank, tag and what follows are not used, as in
-    trec_eval), one of MS MARCO (`query document rank`), or what `read_qrels` takes, with a score. If there are ranks and no
-    scores, the score is the negative rank. A column `ignore` flags items that take no rank.
+    `source` is a TREC file (`query Q0 document rank score tag` in each line; rank, tag and further fields are not used, as in
+    trec_eval), one of MS MARCO (`query document rank`), or anything that `read_qrels` accepts, with a score. If there are ranks
+    and no scores, the score is the negative rank. A column `ignore` flags items that take no rank.
 
     Raises
     ------
     FormatError
         lines that cannot be read, by their numbers
     RowError, DuplicateIdError, ColumnError
-        missing or NaN values, a document found twice for a query
+        missing or NaN values, a document that is retrieved twice for a query
 
     Warns
     -----
     RisingScoresWarning
-        the scores rise with the ranks that the source gives
+        the scores rise with the ranks in the source
 
     >>> read_run({"q1": {"d1": 0.5}}).rows()
     [('q1', 'd1', 0.5)]
@@ -95,11 +95,11 @@ def canonical_run(source: Any) -> pl.DataFrame:
 
 
 def read_queries(source: Any) -> pl.DataFrame:
-    """Attributes of queries: query_id and further columns.
+    """Read attributes of queries: query_id and further columns.
 
-    `source` is a CSV, Parquet, JSON lines or TSV file, or anything that holds columns. JSON lines may be BEIR's
-    `queries.jsonl`. TSV may have an id and a text in each line, as MS MARCO has it, or a first line that names the columns. A
-    data set of ir_datasets gives its queries. Ids of text files are strings, as those of TREC files are.
+    `source` is a CSV, TSV, Parquet or JSON lines file, a frame or a dict of columns. JSON lines may be BEIR's `queries.jsonl`.
+    TSV may have an id and a text in each line, as in MS MARCO, or a first line that names the columns. From a data set of
+    ir_datasets, its queries are read. Ids of text files are strings, as in TREC files.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def read_queries(source: Any) -> pl.DataFrame:
 
 
 def _queries_of_text(path: Path) -> pl.DataFrame:
-    """The columns of a text file, ids as texts."""
+    """Read the columns of a text file, ids as text."""
     id_column = TABLES["queries"][0]
     ids = [id_column.name, *id_column.aliases]
     if path.suffix == ".jsonl":

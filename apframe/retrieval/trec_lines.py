@@ -1,4 +1,4 @@
-"""Judgements and runs as lines of text without a header: TREC's formats, and those of MS MARCO with three fields."""
+"""Judgements and runs as lines of text without a header: TREC's formats, and MS MARCO's with three fields."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from apframe.wording import listed
 QRELS = ("query_id", "iteration", "document_id", "relevance")
 RUN = ("query_id", "Q0", "document_id", "rank", "score", "tag")
 _SHORT = {QRELS: ("query_id", "document_id", "relevance"), RUN: ("query_id", "document_id", "rank")}  # as MS MARCO has them
-_MOST = 10_000  # rows that are looked at for rising scores
+_MOST = 10_000  # rows that are checked for rising scores
 _HEAD = 1 << 16  # bytes by which a file is recognized
 
 
 def read_lines(path: Path, fields: Sequence[str]) -> pl.DataFrame:
-    """query_id, document_id and relevance (of `QRELS`) or score (of `RUN`); of lines of three fields, a run has rank instead.
+    """Read query_id, document_id and relevance (`QRELS`) or score (`RUN`); runs with three fields per line have rank instead.
 
-    Lines that begin with # are comments, and what follows the tag of a run is left out, as in trec_eval 10.
+    Lines that begin with # are comments, and fields after the tag of a run are ignored, as in trec_eval 10.
 
     Raises
     ------
@@ -49,16 +49,18 @@ def read_lines(path: Path, fields: Sequence[str]) -> pl.DataFrame:
     if number == "rank":
         _refuse_other_numbers(path, frame)
     if fields == RUN:
-        whole = head.filter(pl.col("line").list.len() >= len(RUN)).head(_MOST)
-        seen = whole.select(pl.col("line").list.get(RUN.index(name)).alias(name) for name in ("query_id", "rank", "score"))
+        complete_lines = head.filter(pl.col("line").list.len() >= len(RUN)).head(_MOST)
+        seen = complete_lines.select(
+            pl.col("line").list.get(RUN.index(name)).alias(name) for name in ("query_id", "rank", "score")
+        )
         warn_of_rising_scores(str(path), seen)
     return frame
 
 
 def warn_of_rising_scores(shown: str, run: pl.DataFrame) -> None:
-    """Warn if the scores of a run rise with the ranks that it gives: query_id, rank and score, numbers or texts of numbers.
+    """Warn if the scores of a run rise with its ranks: query_id, rank and score, as numbers or texts of numbers.
 
-    They are compared from one rank of a query to the next, in the first rows; where as many fall as rise, nothing is said.
+    They are compared from one rank of a query to the next, in the first rows, and more of them must rise than fall.
     """
     values = pl.col("rank", "score").cast(pl.Float64, strict=False)
     ranked = run.head(_MOST).select("query_id", values).drop_nulls().sort("query_id", "rank")
@@ -76,10 +78,10 @@ def warn_of_rising_scores(shown: str, run: pl.DataFrame) -> None:
 
 
 def read_plain(source: Path | bytes, fields: Sequence[str], number: str) -> pl.DataFrame | None:
-    """The whole file at once, if a single blank parts the fields of every line and none is a comment; else None.
+    """Read the whole file at once if a single blank separates the fields of every line and no line is a comment; else None.
 
-    The CSV reader passes over what a line has beyond its fields. So no line may have fewer (its last one would be null), and
-    all together no more blanks than that takes.
+    The CSV reader ignores surplus fields. So no line may have fewer fields (its last one would be null), and the file may not
+    have more blanks than these fields require.
     """
     schema = {name: pl.Float64 if name == number else pl.String for name in fields}
     with pool() as others:
@@ -101,11 +103,11 @@ def read_plain(source: Path | bytes, fields: Sequence[str], number: str) -> pl.D
 
 
 def count_blanks(source: Path | bytes, block: int = 1 << 18) -> dict[str, int]:
-    """The blank that parts fields, and the number of all blanks and line ends; nothing if one stands beside another.
+    """Return the blank that separates fields, and the number of all blanks and line ends; empty if two are adjacent.
 
-    Nor if there are spaces and tabs, or one at the start.
+    Also empty if there are both spaces and tabs, or a blank at the start.
     """
-    import numpy as np  # not needed for anything else here, and slow to import
+    import numpy as np  # slow to import, and needed only here
 
     if not (source.stat().st_size if isinstance(source, Path) else source):
         return {}
@@ -113,7 +115,7 @@ def count_blanks(source: Path | bytes, block: int = 1 << 18) -> dict[str, int]:
     separator, other = ("\t", " ") if (content[:block] == ord("\t")).any() else (" ", "\t")
     n_blanks = 0
     for start in range(0, len(content), block):
-        part = content[start : start + block + 1]  # one more, to see both sides of the border
+        part = content[start : start + block + 1]  # one more byte, to see both sides of the border
         is_blank = part <= ord(" ")
         if (is_blank[1:] & is_blank[:-1]).any() or (part == ord(other)).any():
             return {}
@@ -122,12 +124,12 @@ def count_blanks(source: Path | bytes, block: int = 1 << 18) -> dict[str, int]:
 
 
 def read_uneven(path: Path, content: bytes, fields: Sequence[str], number: str) -> pl.DataFrame:
-    """Line by line: any blanks between fields, empty lines and comments left out, and errors that name lines."""
+    """Read line by line, with any blanks between fields, without empty lines and comments; errors have line numbers."""
     table = _split(decoded(path, content))
     if table.is_empty():
         raise FormatError("the file is empty", f"each line must be {' '.join(fields)}", path=path)
     n_fields = pl.col("line").list.len()
-    # what follows the tag is left out, but only after a rank: a name of a document may have a blank in it
+    # fields after the tag are ignored, but only after a rank, because the name of a document may contain a blank
     rank = pl.col("line").list.get(RUN.index("rank"), null_on_oob=True)
     is_longer = (n_fields > len(RUN)) & rank.str.contains(r"^\d+$") & (fields == RUN)
     wrong = table.filter(n_fields != len(fields), ~is_longer.fill_null(False))
@@ -146,20 +148,20 @@ def read_uneven(path: Path, content: bytes, fields: Sequence[str], number: str) 
 
 
 def _split(text: str) -> pl.DataFrame:
-    """number (from 1) and line, a list of fields, of all lines but empty ones and comments."""
+    """Return number (from 1) and line (a list of fields) of all lines except empty ones and comments."""
     lines = pl.DataFrame({"line": text.split("\n")}).with_row_index("number", offset=1)
     split = lines.with_columns(pl.col("line").str.extract_all(r"[^ \t\r\v\f]+")).filter(pl.col("line").list.len() > 0)
     return split.filter(~pl.col("line").list.first().str.starts_with("#"))
 
 
 def first_lines(path: Path) -> pl.DataFrame:
-    """The whole lines among the first bytes of a file, split."""
+    """Return the complete lines among the first bytes of a file, split."""
     text = see(path).head[:_HEAD].decode(errors="replace")
     return _split(text.rpartition("\n")[0] if len(text) >= _HEAD // 4 else text)
 
 
 def _refuse_other_numbers(path: Path, run: pl.DataFrame) -> None:
-    """An error if the last of three fields is not a rank: whole numbers from 0 or 1 on, each once for a query."""
+    """Raise an error if the last of three fields is not a rank: whole numbers from 0 or 1 on, each once per query."""
     rank = pl.col("rank")
     of_query = run.group_by("query_id").agg(rank.min(), is_rank=(rank == rank.floor()).all() & (rank.n_unique() == pl.len()))
     wrong = of_query.filter(~pl.col("is_rank") | ~pl.col("rank").is_in([0.0, 1.0]))["query_id"].sort()

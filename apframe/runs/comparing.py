@@ -1,4 +1,4 @@
-"""Methods of `RunSets` that say what is real between runs: differences with intervals, and how sure their ranks are."""
+"""Methods of `RunSets` that compare runs: differences with intervals, and intervals of ranks."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def compare(
     seed: int = 0,
     method: str = "influence",
 ) -> pl.DataFrame:
-    """Compare the runs in pairs, or with `baseline` that run with each other one: differences with intervals and p values.
+    """Compare the runs in pairs, or each run with `baseline`: differences with intervals and p values.
 
-    See `Evaluation.compare` for the other options and the columns. p_holm is corrected for the pairs. The files that the runs
-    were made from are not needed.
+    See `Evaluation.compare` for the other options and the columns. p_holm is corrected for the number of pairs. The original
+    files of the runs are not needed.
 
     Raises
     ------
     ParameterError
-        fewer than two runs, an unknown baseline, and as `Evaluation.compare`
+        fewer than two runs, an unknown baseline, and the errors of `Evaluation.compare`
     NotComparableError
-        runs of other data, or by other rules
+        runs on different data, or by different rules
     """
     from apframe.compare.comparison import pairs_of  # brings in NumPy
     from apframe.evaluation.comparison.sampling import Sampling, compare_all
@@ -55,9 +55,9 @@ def compare(
 
 
 def ranks(self: RunSets, names: Sequence[str], metric: str, **options: Any) -> pl.DataFrame:
-    """How sure the ranks of some runs by a metric are: run, low, high (of the metric), share_best, rank_low, rank_high.
+    """Return intervals of the ranks of runs by a metric: run, low, high (of the metric), share_best, rank_low, rank_high.
 
-    The options are those of `Sampling`.
+    See `Sampling` for the options.
     """
     from apframe.evaluation.comparison.ranks import ranks as of_evaluations  # bring in NumPy
     from apframe.evaluation.comparison.sampling import Sampling

@@ -1,4 +1,4 @@
-"""Label errors that several models agree about, and annotations that none of them finds."""
+"""Label errors that several models agree on, and annotations that no model detects."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def label_errors(
     min_score: MinScore = 0.5,
     background: float = BACKGROUND,
 ) -> LabelErrors:
-    """List annotations that are likely to be wrong, with the number of models that say so: the strongest evidence there is.
+    """List annotations that are probably wrong, with the number of models that agree, which is the strongest evidence.
 
-    Each run gives its label errors, see `Evaluation.label_errors`. Those about one thing are one row: the same kind and
-    annotation, and for `wrong_class` the same proposed category. Missing objects are one where detections of one image and
-    category are similar by .5 or more, directly or by others between them.
+    The label errors of each run (see `Evaluation.label_errors`) are merged into one row if they have the same kind and
+    annotation, and for `wrong_class` the same proposed category. Missing objects are merged if their detections, on one image
+    and of one category, have a similarity of .5 or more, directly or through a chain of others.
 
     One more kind needs several models: an annotation is `spurious` if no detection of any run with a score of .05 or more
     touches it, that is, has a similarity of `background` or more to it.
@@ -47,8 +47,8 @@ def label_errors(
     Returns
     -------
     kind, image_id, file_name, annotation_id, other_annotation_id, category_id, name, proposed_category_id, proposed_name,
-    n_runs (that find this error; of `spurious`, all of them), run (that finds it most suspicious, and of equal ones the first),
-    and the detection_id, score, similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion
+    n_runs (that report this error; all runs for `spurious`), run (with the highest suspicion; the first of equal ones), and the
+    detection_id, score, similarity and suspicion of that run; null for `spurious`. Sorted by kind, n_runs and suspicion
     (largest first), and ids. `write` of the table writes the images for a labelling tool; see `Evaluation.write_tasks`.
 
     Raises
@@ -71,8 +71,8 @@ def label_errors(
     """
     names = self.runs["run"].to_list()
     evaluations = agree([self.evaluation(name) for name in names], names)
-    found = [suspicious_labels(each, iou_threshold, min_score, background) for each in evaluations]
-    numbered = [each.with_columns(run=pl.lit(number, pl.Int64)) for number, each in enumerate(found)]
+    tables = [suspicious_labels(each, iou_threshold, min_score, background) for each in evaluations]
+    numbered = [each.with_columns(run=pl.lit(number, pl.Int64)) for number, each in enumerate(tables)]
     table = pl.concat(numbered, how="vertical_relaxed")
     table = table.with_columns(_groups(table, evaluations))
     best_first = ["suspicion", "run", "detection_id"]
@@ -93,7 +93,7 @@ def label_errors(
 
 
 def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:
-    """The number of the group of each row: rows of a group are about one thing."""
+    """Return the number of the group of each row; the rows of a group report the same error."""
     import numpy as np
 
     is_missing = table["kind"] == "missing"
@@ -105,7 +105,7 @@ def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:
 
 
 def _spurious(evaluations: list[Evaluation], background: float) -> pl.DataFrame:
-    """The annotations that no run touches: annotation_id, image_id, category_id."""
+    """Return the annotations that no run touches: annotation_id, image_id, category_id."""
     first, *others = (untouched_annotations(each, _FAINT, background) for each in evaluations)
     for other in others:
         first = first.join(other, on="annotation_id", how="semi")

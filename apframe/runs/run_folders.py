@@ -1,4 +1,4 @@
-"""Which folders are named."""
+"""Folders of stored runs, from names and patterns."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from apframe.wording import listed
 
 
 def named_folders(folders: Any) -> tuple[list[Path], bool]:
-    """The folders that were named, and whether they are those that a pattern matches."""
+    """Return the named folders, and True if they are the matches of a pattern."""
     if isinstance(folders, (str, Path)):
         if is_pattern(folders):
             return _matching(str(folders)), True
         return [Path(folders)], False
-    given = list(folders) if isinstance(folders, Iterable) else [folders]
-    if not given or not all(isinstance(folder, (str, Path)) for folder in given):
+    paths = list(folders) if isinstance(folders, Iterable) else [folders]
+    if not paths or not all(isinstance(folder, (str, Path)) for folder in paths):
         raise ParameterError(f'scan_runs takes a folder, a list of folders, or a pattern such as "runs/*", not {folders!r}')
-    count = Counter(absolute(Path(folder)) for folder in given)
-    doubled = [str(folder) for folder in given if count[absolute(Path(folder))] > 1]
+    count = Counter(absolute(Path(folder)) for folder in paths)
+    doubled = [str(folder) for folder in paths if count[absolute(Path(folder))] > 1]
     if doubled:
-        raise ParameterError(f"a folder is named twice ({listed(doubled)})", "name each once")
-    return [Path(folder) for folder in given], False
+        raise ParameterError(f"a folder is named twice ({listed(doubled)})", "name each folder once")
+    return [Path(folder) for folder in paths], False
 
 
 def _matching(pattern: str) -> list[Path]:
-    """The folders that a pattern matches, without those that only lead to others of them."""
+    """Return the folders that a pattern matches, without parents of other matches that are no stored sets themselves."""
     for folder in {Path(pattern).parent, *matching(Path(pattern).parent), *(matching(pattern) if "**" in pattern else [])}:
         finish_replacing_in(folder)
-    found = matching(pattern)
-    folders = [path for path in found if is_folder(path)]
+    paths = matching(pattern)
+    folders = [path for path in paths if is_folder(path)]
     above = {parent for path in folders for parent in path.parents}
     runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
     if not runs:
-        what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
-        raise FormatError(f"{pattern}: {what}", "name folders that Evaluation.write_parquet wrote")
+        what = f"matches only files ({listed([str(path) for path in paths])})" if paths else "nothing matches"
+        raise FormatError(f"{pattern}: {what}", "name folders written by Evaluation.write_parquet")
     return runs

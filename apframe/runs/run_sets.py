@@ -1,4 +1,4 @@
-"""Many evaluations side by side: the folders that `Evaluation.write_parquet` wrote, as one set of tables."""
+"""Many stored evaluations as one set of tables."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ if TYPE_CHECKING:
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
-    """Many evaluations as one set of tables, of which only the manifests are read now.
+    """Open many stored evaluations as one set of tables; only their manifests are read now.
 
     Parameters
     ----------
     folders
-        a folder that `Evaluation.write_parquet` wrote, a list of such folders, or a pattern such as "runs/*" (`**` stands for
-        any depth). Of what a pattern matches, files are passed over, and so are folders that only hold other runs.
+        a folder written by `Evaluation.write_parquet`, a list of such folders, or a pattern such as "runs/*" (`**` matches any
+        depth). Among the matches of a pattern, files are ignored, and so are folders that only contain other runs.
 
     Returns
     -------
-    A `RunSets`. A run is called as its folder; where two folders have one name, as much of their paths stands before it as
-    tells them apart. The runs that a pattern matches are in the order of their paths.
+    A `RunSets`. The name of a run is that of its folder; if folders share a name, enough of their paths is put in front to
+    distinguish them. The runs that a pattern matches are sorted by path.
 
     Raises
     ------
     FormatError
-        nothing matches, or a folder is no evaluation, lacks files, or is of another schema version.
+        nothing matches, or a folder is not an evaluation, lacks files, or has another schema version.
     ParameterError
-        no folder is named, or one twice.
+        no folder is named, or one is named twice.
 
     Warns
     -----
     RunsDifferWarning
-        the runs were measured on different ground truth, or by different rules, so that their numbers cannot be compared
+        the runs were evaluated on different ground truth or by different rules, so their numbers cannot be compared
     RunsLeftOutWarning
         a pattern also matches evaluations of search runs
 
@@ -78,22 +78,24 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
     """
     paths, is_pattern = named_folders(folders)
-    kept: dict[Path, dict[str, Any]] = {}
+    manifests: dict[Path, dict[str, Any]] = {}
     left_out: list[str] = []
     for path in paths:
         kind = read_manifest(path)["kind"] if is_pattern else DETECTION
         if kind == RETRIEVAL:
             left_out.append(str(path))
-        elif kind != REPORT:  # whose tables lie beside a page
-            kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
-    if not kept:
+        elif kind != REPORT:  # the tables of a report lie next to its page
+            manifests[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
+    if not manifests:
         others = f", only of {RETRIEVAL}: {listed(left_out)}" if left_out else ""
         raise FormatError(f"no evaluation of {DETECTION} is among them{others}", path=folders)
     if left_out:
-        what = f"left out evaluations of {RETRIEVAL}, since only those of {DETECTION} can be read together: {listed(left_out)}"
+        what = (
+            f"left out evaluations of {RETRIEVAL}, because only evaluations of {DETECTION} can be combined: {listed(left_out)}"
+        )
         warn(what, RunsLeftOutWarning)
-    names = names_of(list(kept))
-    runs = [StoredRun.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
+    names = names_of(list(manifests))
+    runs = [StoredRun.of(name, path, manifest) for name, (path, manifest) in zip(names, manifests.items(), strict=True)]
     different = differences(runs)
     if different:
         warn(f"runs differ in {', and in '.join(different)}; their numbers cannot be compared", RunsDifferWarning)
@@ -101,20 +103,20 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
 
 
 class RunSets(QueryableResult):
-    """The result of `scan_runs`: the tables of many runs, one below the other, with a column `run` in front.
+    """The result of `scan_runs`: the stacked tables of many runs, with `run` as the first column.
 
-    SQL is answered over `tables` and `differences`, which is `compare()`, all runs in pairs, computed if a query names it.
+    SQL queries read `tables` and `differences`, the result of `compare()` for all pairs of runs, computed if a query names it.
     Only the files of tables that a query names are opened.
 
     `len()` is the number of runs. `print` shows the leaderboard with the interval of the main metric, share_best and the range
-    of each rank, for which the detections of all runs are ranked; `repr` and notebooks show no more than is stored.
+    of each rank, which requires ranking the detections of all runs; `repr` and notebooks show only stored numbers.
 
     Attributes
     ----------
     runs
         one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
-        (equal where the ground truth is), apframe (the version that wrote it), name (null without one). There is a column for
-        each tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column.
+        (equal for equal ground truth), apframe (the version that wrote it), name (null without one). Each tag of any run has a
+        column, called `tags.{tag}` if another column has the name of the tag.
     """
 
     def __init__(self, runs: Sequence[StoredRun]) -> None:
@@ -141,23 +143,23 @@ class RunSets(QueryableResult):
 
     @cached_property
     def tables(self) -> Mapping[str, pl.LazyFrame]:
-        """Every table that the runs hold, by its name, as a plan; and `runs`. Files are opened when a table is asked for.
+        """Return every table of the runs by name, as a lazy frame, and `runs`. Files are opened when a table is used.
 
-        `run` is the first column; an attribute of that name is called `{table}.run`. Columns that a run does not have are null
-        there. Enums, which differ between protocols, are strings.
+        `run` is the first column; an attribute of that name is renamed to `{table}.run`. Columns that a run does not have are
+        null. Enums, which differ between protocols, become strings.
 
         Raises
         ------
         FormatError
-            when a table is asked for, of which a file cannot be read.
+            when a table is used, if one of its files cannot be read.
         ColumnError
-            when a table is asked for, in which a column of one run cannot stand below that of another.
+            when a table is used, if a column has incompatible types in two runs.
         """
         return TablesOfRuns(self._runs, self.runs)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """The headline numbers of all runs: run, metric, value (null where nothing could be evaluated)."""
+        """Return the headline numbers of all runs: run, metric, value (null if nothing could be evaluated)."""
         try:
             return self.tables["summary"].select("run", "metric", "value").collect()
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -175,34 +177,35 @@ class RunSets(QueryableResult):
         within: str | None = None,
         seed: int = 0,
     ) -> pl.DataFrame:
-        """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
+        """Return a row for each run, the best run first: `run`, its name and tags, and a column for each metric of the summary.
 
-        A metric that a run does not have is null. Runs that are equal in `sort_by` stay in the order of `runs`, those without
-        it come last. `name` is there if any run has one. A tag with the name of a metric is called `tags.{tag}`.
+        A metric that a run does not have is null. Runs with equal `sort_by` stay in the order of `runs`, runs without it come
+        last. `name` is present if any run has one. A tag with the name of a metric is called `tags.{tag}`.
 
         Parameters
         ----------
         sort_by
-            a metric; by default that which stands for the protocol of the first run, such as AP.
+            a metric; by default the main metric of the first run's protocol, such as AP.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
         intervals
-            also how sure the order is: low and high, the 95 % interval of `sort_by`; share_best, how sure it is that the run
-            leads; rank_low and rank_high, the range of its rank in 95 % of sets like this one. These columns follow that of
-            `sort_by`. They are made from what each image contributes, see `Evaluation.intervals`
+            also return the uncertainty of the order: low and high, the 95 % interval of `sort_by`; share_best, the confidence
+            that the run leads; rank_low and rank_high, the range of its rank in 95 % of sets like this one. These columns stand
+            behind `sort_by`. They are computed from the contribution of each image; see `Evaluation.intervals`
         n_resamples
-            with 1000, the same from as many resamples of the images instead; metrics without a derivative have 1,000 anyway
+            compute the same from this number of resamples of the images instead, such as 1000; metrics without a derivative
+            always use 1,000
         unit, within, seed
-            of the intervals, see `Evaluation.intervals`
+            options of the intervals, see `Evaluation.intervals`
 
         Raises
         ------
         ParameterError
-            there is no such metric, or options of intervals that cannot be
+            an unknown metric, or invalid options of intervals
         NotComparableError
-            with intervals: the runs are of other data, or by other rules
+            with intervals: the runs are on different data, or by different rules
         QueryError
-            DuckDB does not take the condition.
+            DuckDB rejects the condition.
         """
         table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
         metrics = table.columns[1:]
@@ -214,31 +217,31 @@ class RunSets(QueryableResult):
         if where is not None:
             if not isinstance(where, str):
                 raise ParameterError(f"is a condition in SQL, not {where!r}", option="where")
-            kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
-            table = table.join(kept, on="run", how="semi", maintain_order="left")
+            selected = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
+            table = table.join(selected, on="run", how="semi", maintain_order="left")
         table = table.sort(sort_by, descending=not less_is_better(sort_by), nulls_last=True, maintain_order=True)
         if not intervals and n_resamples == 0:
             for option, column in (("unit", unit), ("within", within)):
                 if column is not None:
-                    raise ParameterError("is about intervals", "give intervals=True too to get them", option=option)
+                    raise ParameterError("needs intervals=True", option=option)
         if table.is_empty() or not (intervals or n_resamples):
             return table
-        drawn = {"method": "bootstrap", "n_resamples": n_resamples} if n_resamples else {}
-        sure = comparing.ranks(self, table["run"].to_list(), sort_by, unit=unit, within=within, seed=seed, **drawn)
+        resampling = {"method": "bootstrap", "n_resamples": n_resamples} if n_resamples else {}
+        rank_table = comparing.ranks(self, table["run"].to_list(), sort_by, unit=unit, within=within, seed=seed, **resampling)
         at = table.columns.index(sort_by) + 1
-        taken = {name: _free(name, table.columns) for name in sure.columns[1:]}
-        columns = [*table.columns[:at], *taken.values(), *table.columns[at:]]
-        return table.join(sure.rename(taken), on="run", how="left", maintain_order="left").select(columns)
+        new_names = {name: _free(name, table.columns) for name in rank_table.columns[1:]}
+        columns = [*table.columns[:at], *new_names.values(), *table.columns[at:]]
+        return table.join(rank_table.rename(new_names), on="run", how="left", maintain_order="left").select(columns)
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
-        """The slices of every run, one run below the other: `run`, and the columns of `Evaluation.by`, which says the rest.
+        """Return the slices of all runs as one table: `run`, and the columns of `Evaluation.by`, which documents the options.
 
-        Quantiles of the detections' columns are those of each run.
+        Quantiles of columns of the detections are computed for each run separately.
         """
-        found = {run: self.evaluation(run).by(*keys, level=level, marginals=marginals) for run in self._runs}
-        if any("run" in table.columns for table in found.values()):
+        slices = {run: self.evaluation(run).by(*keys, level=level, marginals=marginals) for run in self._runs}
+        if any("run" in table.columns for table in slices.values()):
             raise ParameterError("the result has a column 'run' of its own", "rename the attribute", option="by")
-        tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
+        tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in slices.items()]
         alike = all(table.schema == tables[0].schema for table in tables)
         parts = tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables]
         return SliceTable(pl.concat(parts, how="diagonal_relaxed"))
@@ -246,7 +249,7 @@ class RunSets(QueryableResult):
     label_errors = label_errors.label_errors
 
     def _lazy_tables(self) -> dict[str, LazyTable]:
-        """`tables`: the files of those that a query does not name are not opened, their names are there for errors alone."""
+        """Return `tables` for a query; tables that it does not name are only listed, for error messages, and not opened."""
         tables = {
             name: LazyTable(partial(self.tables.__getitem__, name), unnamed=lambda: pl.LazyFrame({"run": []}))
             for name in self.tables
@@ -263,7 +266,7 @@ class RunSets(QueryableResult):
     compare = comparing.compare
 
     def evaluation(self, run: str) -> Evaluation:
-        """The evaluation of one run, as `apframe.read_evaluation` reads it.
+        """Return the evaluation of one run, as `apframe.read_evaluation` reads it.
 
         Raises
         ------
@@ -279,17 +282,17 @@ class RunSets(QueryableResult):
 
     @cached_property
     def _board(self) -> pl.DataFrame:
-        """The leaderboard by the main metric, and how sure it is where the runs can be compared."""
+        """Return the leaderboard by the main metric, with intervals if the runs can be compared."""
         if len(self) < 2:
             return self.leaderboard()
         try:
             return self.leaderboard(intervals=True)
-        except (NotComparableError, ParameterError):  # of other data, or of a single image
+        except (NotComparableError, ParameterError):  # different data, or a single image
             return self.leaderboard()
 
     @cached_property
     def _main(self) -> str:
-        """The metric that stands for the protocol of the first run."""
+        """Return the main metric of the first run's protocol."""
         run = next(iter(self._runs.values()))
         return main_headline(stored_protocol(run.path, run.manifest)).metric
 
@@ -304,20 +307,20 @@ class RunSets(QueryableResult):
         return html_table(*cells(table, 3))
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    """A name for a column beside others, one of which may have the same.
+def _free(name: str, used_names: Collection[str]) -> str:
+    """Return a name for a column that no other column has.
 
     >>> _free("lr", ["run"]), _free("run", ["run"])
     ('lr', 'tags.run')
     """
-    while name in taken:
+    while name in used_names:
         name = f"tags.{name}"
     return name
 
 
-def _tag_column(tag: str, taken: Sequence[str], values: Sequence[Any]) -> pl.Series:
-    """One tag of all runs, null where a run does not have it: numbers, flags, or text where they are of several kinds."""
-    name = _free(tag, taken)
+def _tag_column(tag: str, used_names: Sequence[str], values: Sequence[Any]) -> pl.Series:
+    """Return one tag of all runs, null for runs without it: numbers, flags, or text if the types are mixed."""
+    name = _free(tag, used_names)
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return pl.Series(name, values, dtype=pl.Float64, strict=False)

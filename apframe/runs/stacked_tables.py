@@ -1,4 +1,4 @@
-"""The tables of many runs, one below the other."""
+"""The stacked tables of many runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apframe.wording import first_line
 
 
 class TablesOfRuns(Mapping[str, pl.LazyFrame]):
-    """The tables of all runs by name; the files of one are opened when it is first asked for."""
+    """The tables of all runs by name; the files of a table are opened at its first use."""
 
     def __init__(self, runs: Mapping[str, StoredRun], overview: pl.DataFrame) -> None:
         self._runs, self._opened = runs, {"runs": overview.lazy()}
@@ -62,7 +62,7 @@ class TablesOfRuns(Mapping[str, pl.LazyFrame]):
 
 
 def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> None:
-    """An error where a column holds lists or structs in one run, and in another what cannot stand below them."""
+    """Raise an error if a column contains lists or structs in one run, and an incompatible type in another."""
     first: dict[str, tuple[str, Any]] = {}
     for run, schema in schemas.items():
         for column, dtype in schema.items():

@@ -21,7 +21,7 @@ _TABLES = (*GROUND_TRUTH, "detections", "summary")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run by its manifest. `folder` is as it was given, `path` stays the same whatever the working folder is."""
+    """A run with its manifest. `folder` is the path as written by the user, `path` is absolute."""
 
     name: str
     folder: Path
@@ -40,7 +40,7 @@ class StoredRun:
 
     @classmethod
     def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> StoredRun:
-        """The run of a manifest.
+        """Return the run of a manifest.
 
         Raises
         ------
@@ -75,14 +75,14 @@ class StoredRun:
 
 
 def differences(runs: Sequence[StoredRun]) -> list[str]:
-    """In what the runs differ, and how they fall into groups: `data: a, b | c`."""
+    """Return the differences between the runs, each with the groups of equal runs: `data: a, b | c`."""
     choices = dict.fromkeys(choice for run in runs for choice in run.protocol)
     changed = [choice for choice in choices if any(run.protocol.get(choice) != runs[0].protocol.get(choice) for run in runs)]
     aspects: dict[str, list[Any]] = {
         "data": [run.data for run in runs],
         f"protocol ({', '.join(OPTIONS.get(choice, choice) for choice in changed)})": [run.protocol for run in runs],
         "the categories that were evaluated": [run.category_ids for run in runs],
-        "the subset that was taken": [run.conditions for run in runs],
+        "the evaluated subset": [run.conditions for run in runs],
     }
     texts = []
     for aspect, values in aspects.items():
@@ -98,6 +98,6 @@ def differences(runs: Sequence[StoredRun]) -> list[str]:
     return texts
 
 
-def _members(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+def _members(names: Sequence[str], max_names: int = 5) -> str:
+    more = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return f"{', '.join(names[:max_names])}{more}"

@@ -1,4 +1,4 @@
-"""Where shards are: local paths, and addresses such as s3:// in object stores, which fsspec lists. Polars reads the tables."""
+"""Addresses of shards: local paths, and object stores such as s3://, which fsspec lists and Polars reads."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from apframe.folders import files_in, matching
 from apframe.paths import is_pattern, kind_at, literal, opened, refuse_pipe, url_of
 from apframe.wording import first_line, reason
 
-# what fsspec needs for each scheme; Polars reads these without a further package
+# the package that fsspec needs for each scheme; Polars needs none
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 _ACCESS = "is the address right, and do you have access?"
 
 
 def expand(pattern: str | Path) -> list[str]:
-    """The paths or addresses that a pattern stands for, sorted; a name that is no pattern stands for itself.
+    """Return the sorted paths or addresses that match a pattern; a name without wildcards matches itself.
 
-    In a pattern, `*`, `?` and `[...]` stand for parts of a name, and `**` for folders at any depth. Hidden names do not match.
-    Credentials for object stores come from the environment, where both fsspec and Polars find them: AWS_ACCESS_KEY_ID and
-    AWS_ENDPOINT_URL, for example.
+    In a pattern, `*`, `?` and `[...]` match parts of a name, and `**` matches folders at any depth. Hidden names do not match.
+    fsspec and Polars read the credentials for object stores from the environment, such as AWS_ACCESS_KEY_ID and
+    AWS_ENDPOINT_URL.
 
     Returns
     -------
-    Local names as they are given, addresses with their scheme; an empty list if there is nothing of such a name.
+    Local names as written, addresses with their scheme; an empty list without matches.
 
     Raises
     ------
@@ -50,13 +50,13 @@ def expand(pattern: str | Path) -> list[str]:
     if not scheme or not glob.has_magic(rest):
         return [name] if exists(name) else []
     with _listing(name) as system:
-        found = [str(path).rstrip("/") for path in system.glob(rest)]
+        paths = [str(path).rstrip("/") for path in system.glob(rest)]
     fixed = next(place for place, part in enumerate(rest.split("/")) if glob.has_magic(part))
-    return sorted(f"{scheme}://{path}" for path in found if not any(part[:1] == "." for part in path.split("/")[fixed:]))
+    return sorted(f"{scheme}://{path}" for path in paths if not any(part[:1] == "." for part in path.split("/")[fixed:]))
 
 
 def normal(source: str | Path) -> str:
-    """The one spelling of a path or address: file:// becomes a path, and none ends with a slash.
+    """Return the normal form of a path or address: file:// becomes a path, and trailing slashes are removed.
 
     Raises
     ------
@@ -74,13 +74,13 @@ def normal(source: str | Path) -> str:
         return text.rstrip("/") or text[:1]
     scheme = url.partition("://")[0]
     if scheme not in _PACKAGES:
-        known = ", ".join(f"{name}://" for name in (*_PACKAGES, "file"))
-        raise ParameterError(f"{url}: shards are not read from {scheme}:// addresses", f"use a local path or one of {known}")
+        schemes = ", ".join(f"{name}://" for name in (*_PACKAGES, "file"))
+        raise ParameterError(f"{url}: shards are not read from {scheme}:// addresses", f"use a local path or one of {schemes}")
     return url.rstrip("/")
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address from `normal` or `expand` is one of an object store.
+    """Return True if an address from `normal` or `expand` is in an object store.
 
     >>> is_remote("s3://bucket/shards"), is_remote("shards")
     (True, False)
@@ -89,7 +89,7 @@ def is_remote(address: str) -> bool:
 
 
 def absolute(address: str) -> str:
-    """The address as it is right in any folder.
+    """Return the address in a form that does not depend on the working folder.
 
     >>> absolute("s3://bucket/shards"), absolute("/data/../shards")
     ('s3://bucket/shards', '/shards')
@@ -98,7 +98,7 @@ def absolute(address: str) -> str:
 
 
 def exists(address: str) -> bool:
-    """Whether there is a file or folder at an address.
+    """Return True if there is a file or folder at an address.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def exists(address: str) -> bool:
 
 
 def mark_of(address: str) -> str:
-    """A text that changes when a file, or one in a folder, is written anew: of sizes and times, or of tags in an object store.
+    """Return a text that changes when a file, or a file in a folder, is rewritten: sizes and times, or tags in an object store.
 
     Raises
     ------
@@ -128,17 +128,17 @@ def mark_of(address: str) -> str:
     """
     if is_remote(address):
         with _listing(address) as system:
-            known = system.info(address.partition("://")[2])
-        return " ".join(str(known[name]) for name in ("size", "ETag", "etag", "updated") if name in known)
+            info = system.info(address.partition("://")[2])
+        return " ".join(str(info[name]) for name in ("size", "ETag", "etag", "updated") if name in info)
     with reading(address):
         path = Path(address)
         files = files_in(path, "", deep=True) if kind_at(address) == "folder" else [path]  # a folder's own time says nothing
-        found = ((file.relative_to(path), file.stat()) for file in files)
-        return " ".join(f"{file} {status.st_size} {status.st_mtime_ns}" for file, status in found)
+        statuses = ((file.relative_to(path), file.stat()) for file in files)
+        return " ".join(f"{file} {status.st_size} {status.st_mtime_ns}" for file, status in statuses)
 
 
 def read_bytes(address: str) -> bytes:
-    """The content of a small file, such as shards.json.
+    """Return the content of a small file, such as shards.json.
 
     Raises
     ------
@@ -157,9 +157,9 @@ def read_bytes(address: str) -> bytes:
 
 
 def scan(address: str) -> pl.LazyFrame:
-    """A plan that reads the table in one file of exactly this name: Arrow IPC if it ends with .arrow, otherwise Parquet.
+    """Return a lazy frame of one file of exactly this name: Arrow IPC if it ends with .arrow, otherwise Parquet.
 
-    What is wrong with the file is found when its schema or rows are collected: do that within `reading`.
+    Errors of the file appear when its schema or rows are collected: do that within `reading`.
     """
     source: Any = address if is_remote(address) else literal(address)
     if address.endswith(".arrow"):
@@ -168,7 +168,7 @@ def scan(address: str) -> pl.LazyFrame:
 
 
 def read_table(address: str) -> pl.DataFrame:
-    """The table in one file; see `scan`.
+    """Read the table in one file; see `scan`.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def read_table(address: str) -> pl.DataFrame:
 
 @contextmanager
 def reading(address: str) -> Iterator[None]:
-    """Turn what goes wrong while a table is read into one FormatError, which names the file.
+    """Turn errors while a table is read into a FormatError, which names the file.
 
     >>> with reading("nowhere.parquet"):
     ...     scan("nowhere.parquet").collect()
@@ -194,17 +194,17 @@ def reading(address: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise FormatError("there is no such file", path=address) from None
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # the last of damaged files
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # the last one for damaged files
         what = reason(error) if isinstance(error, OSError) and not is_remote(address) else first_line(error)
         raise FormatError(f"cannot be read ({what})", _ACCESS if is_remote(address) else "", path=address) from error
 
 
 @contextmanager
 def _listing(address: str) -> Iterator[Any]:
-    """The file system of fsspec for an address, which looks anew; what goes wrong in it is a FormatError."""
+    """Open fsspec's file system for an address, without cached listings; its errors become FormatErrors."""
     scheme = address.partition("://")[0]
     package = _PACKAGES[scheme]
-    import_optional(package, f"{scheme}:// addresses need {package}", package)  # which brings fsspec
+    import_optional(package, f"{scheme}:// addresses need {package}", package)  # also installs fsspec
     import fsspec
 
     try:
@@ -215,5 +215,5 @@ def _listing(address: str) -> Iterator[Any]:
         raise
     except FileNotFoundError:
         raise FormatError("there is no such file", path=address) from None
-    except Exception as error:  # each package has errors of its own: no credentials, no network, no rights
+    except Exception as error:  # each package has its own errors: no credentials, no network, no rights
         raise FormatError(f"cannot be read ({first_line(error)})", _ACCESS, path=address) from error

@@ -1,4 +1,4 @@
-"""`evaluate_shards`: evaluate data that are larger than memory, one shard of whole images at a time."""
+"""`evaluate_shards`: evaluate data larger than memory, one shard of whole images at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import TABLES
-from apframe.wording import counted, listed, same_name, spelled
+from apframe.wording import counted, listed, option_name, same_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 ENGINES = ("local", "ray")
-_OWN = ("engine", "executor", "memory", "work", "skip_bad_shards")  # options beside those of `evaluate`
+_OWN = ("engine", "executor", "memory", "work", "skip_bad_shards")  # options that `evaluate` does not have
 
 
 def evaluate_shards(
@@ -47,70 +47,70 @@ def evaluate_shards(
     skip_bad_shards: bool = False,
     **options: Unpack[Options],
 ) -> Evaluation:
-    """Evaluate data that are larger than memory, shard by shard; the numbers are those of `evaluate`.
+    """Evaluate data larger than memory, shard by shard, with the same numbers as `evaluate`.
 
-    A shard is a set of whole images. Each is read, matched and dropped; what stays are its verdicts: 18 bytes for each
+    A shard is a set of whole images. Each shard is read, matched and dropped; only its verdicts are kept: 18 bytes for each
     detection, 9 for each annotation and about 20 for each match. They are ranked category by category.
 
     Parameters
     ----------
     truth
-        a folder that `write_shards` or `apframe shard` wrote, or shards: a pattern such as "shards/*", or a list. A
-        shard is a folder with tables images, annotations and detections, as Parquet or Arrow files; the categories are beside
-        the folders. With `detections`: files of ground truth, of any format of `evaluate`. Both may be addresses that fsspec
-        lists and Polars reads, such as "s3://bucket/shards/*".
+        a folder written by `write_shards` or `apframe shard`, or shards: a pattern such as "shards/*", or a list. A shard is a
+        folder with the tables images, annotations and detections as Parquet or Arrow files; the categories are next to the
+        folders. With `detections`: files of ground truth in any format of `evaluate`. Both may be addresses that fsspec lists
+        and Polars reads, such as "s3://bucket/shards/*".
     detections
-        files of detections, as many as of ground truth: the first ones in the order of their names belong together, and so on.
-        Where ids of objects repeat in other files, tables have numbers from 1 instead.
+        files of detections, as many as of ground truth, which pair up in the order of their names. If ids of objects repeat in
+        other files, tables have numbers from 1 instead.
     protocol
         the rules, as for `evaluate`.
     engine
-        "local" matches the shards by `executor`. "ray" matches each in a task of its own on a Ray cluster
-        (`pip install ray`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
-        this machine.
+        "local" matches the shards with `executor`. "ray" matches each shard in its own task on a Ray cluster
+        (`pip install ray`): the cluster of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on this
+        machine.
     executor
-        what matches the shards: anything with the interface of `concurrent.futures.Executor`, such as
-        `ProcessPoolExecutor(8, get_context("spawn"))`, or a function that makes one; threads of this process by default. If
-        workers die, a function is called once more, for the shards that they left. `by` and `where` on objects, which match
-        again, call it too; if there is none, threads of this process do that. The guide on clusters shows Ray, Dask and loky.
+        matches the shards: anything with the interface of `concurrent.futures.Executor`, such as
+        `ProcessPoolExecutor(8, get_context("spawn"))`, or a function that creates one; threads of this process by default. If
+        workers die, a function is called once more for the remaining shards. `by` and `where` on objects, which match again,
+        also call it; without a function, threads of this process do that. The guide on clusters shows Ray, Dask and loky.
     memory
-        how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
-        that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
-        The shards must be small enough: a million detections with boxes take about 0.3 GB in each thread.
+        the memory that the evaluation may use, such as "4GB" or a number of bytes; half of the machine's by default. Verdicts
+        that need more than a quarter of it are kept in files, and lists are ranked in blocks that need about another quarter.
+        Shards must be small enough: a million detections with boxes need about 0.3 GB in each thread.
     work
-        a folder that keeps the verdicts of each shard. With the same folder, an interrupted run goes on where it stopped.
-        Shards are matched again if their files, the options or the version of apframe have changed. Nothing there is removed.
-        By default a temporary folder; workers that may be on other machines need one that all of them share.
+        a folder that keeps the verdicts of each shard. With the same folder, an interrupted run resumes where it stopped.
+        Shards are matched again if their files, the options or the version of apframe have changed. Nothing in it is removed.
+        Defaults to a temporary folder; workers that may be on other machines need a folder that all of them share.
     skip_bad_shards
-        leave out shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
+        skip shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
     options
-        those of `evaluate`: iou_type, iou_thresholds, categories, invalid, ... Those that say how files are read, such as
-        `format` and `box_format`, need files of detections.
+        options of `evaluate`: iou_type, iou_thresholds, categories, invalid, ... Options for reading files, such as `format`
+        and `box_format`, need files of detections.
 
     Returns
     -------
-    An `Evaluation`. What needs only verdicts works from them: metrics, summary, `by` and `where` on images and categories,
-    `intervals`, `compare`. `by` and `where` on objects match each shard again. What needs the objects themselves, such as
-    `errors` and `matches`, reads them into memory. A SecondPassWarning says so.
+    An `Evaluation`. Metrics, summary, `by` and `where` on images and categories, `intervals` and `compare` need only the
+    verdicts. `by` and `where` on objects match each shard again. Methods that need the objects themselves, such as `errors`
+    and `matches`, read them into memory. A SecondPassWarning says so.
 
     Raises
     ------
     ParameterError
-        wrong options; what is named is no path; there are not as many files of detections as of ground truth.
-    FormatError
-        there is no such file or folder; shards differ in columns, types or categories; an image is in several shards.
-    ShardError
-        a shard is damaged, or has rows that cannot be evaluated; its name comes first. Or workers have died: it names the
-        shards that are missing, and the same call goes on with these, if there is a folder for `work`.
-    OutputError
-        there is no space for verdicts.
+        wrong options; something other than paths; different numbers of files of detections and of ground truth.
+        FormatError
+            a file or folder does not exist; shards differ in columns, types or categories; an image is in several shards.
+        ShardError
+            a shard is damaged, or has rows that cannot be evaluated; the message begins with its name. Or workers have died:
+            the message has the remaining shards, and the same call resumes with them if there is a folder for `work`.
+        OutputError
+            there is no space for verdicts.
 
     Warns
     -----
     ShardsLeftOutWarning
         shards were left out.
     ApframeWarning
-        those of `evaluate`, each kind once, with the first shard that it is about.
+        warnings of `evaluate`, each kind once, with the first shard that it is about.
 
     >>> import tempfile
     >>> from apframe import write_shards
@@ -125,20 +125,20 @@ def evaluate_shards(
     refuse_unknown(options, [*_OWN, *Options.__annotations__])
     one_of("engine", engine, ENGINES)
     if executor is not None and engine != "local":
-        raise ParameterError(f"cannot be given together with {spelled('engine', engine)}", "leave one out", option="executor")
+        raise ParameterError(f"cannot be combined with {option_name('engine', engine)}", "leave one out", option="executor")
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:
         refuse_options_of_files(choice.reading)
-    if choice.image_attributes is not None:  # errors come before the work
+    if choice.image_attributes is not None:  # raise errors before the work
         choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
     is_here = executor is None and engine == "local"
     if is_here and work is not None and choice.protocol.similarity.name == UserSimilarity.name:
         raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
     if isinstance(detections, (str, Path)) and same_name(detections, PUBLISHED) and not exists(str(detections)):
-        remedy = f"write {spelled('protocol', str(detections))}"
-        raise ParameterError(f"{detections} is a protocol, and not a file of detections", remedy)
+        remedy = f"write {option_name('protocol', str(detections))}"
+        raise ParameterError(f"{detections} is a protocol, not a file of detections", remedy)
     shards = find_shards(truth, detections)
-    alone = replace(choice, image_attributes=None)  # those of the images of all shards
+    alone = replace(choice, image_attributes=None)  # which belong to the images of all shards
     from apframe.evaluation.evaluation import Evaluation  # as below: with NumPy
     from apframe.scale.job import Job, own_version
     from apframe.scale.running import Engine
@@ -154,13 +154,13 @@ def evaluate_shards(
             raise matched.bad[0]
     except ShardError as error:
         raise explained(error, shards, alone) from error.__cause__
-    known = partial(_known, choice, matched.shards)
-    if choice.image_attributes is not None:  # which are looked at now
-        known = partial(_given, known())
-    source = Shards.of(matched, known, matched.shards[0].read_known(alone).core("categories"), way)
-    said = source.together.said
-    warn_together(said)
-    notes = notes_together(said)
+    read_dataset = partial(_known, choice, matched.shards)
+    if choice.image_attributes is not None:  # which are read now
+        read_dataset = partial(_constant, read_dataset())
+    source = Shards.of(matched, read_dataset, matched.shards[0].read_known(alone).core("categories"), way)
+    facts = source.together.facts
+    warn_together(facts)
+    notes = notes_together(facts)
     if bad := [explained(error, shards, alone) for error in matched.bad[:1]] + list(matched.bad[1:]):
         which = listed([error.shard for error in bad])
         notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(shards):,}: {which}")
@@ -169,7 +169,7 @@ def evaluate_shards(
 
 
 def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> ShardError:
-    """The error itself; if it is about rows of images that another shard has, one that says so."""
+    """Return the error, or if it is about rows on images that another shard has, an error that says so."""
     from apframe.scale.sharded_merge import cut_differently
 
     for shard in shards if len(error.unknown_images) else ():
@@ -184,22 +184,22 @@ def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> Sha
 
 
 def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:
-    """The images and categories of all shards, with their attributes."""
+    """Return the images and categories of all shards, with their attributes."""
     each = [shard.read_known(choice) for shard in shards]
     images = pl.concat([known.images for known in each], how="diagonal_relaxed")
     return choice.with_attributes(each[0].part(images, each[0].core("annotations").clear()))
 
 
-def _given(known: Dataset) -> Dataset:
-    return known
+def _constant(dataset: Dataset) -> Dataset:
+    return dataset
 
 
 def _attributes(source: Any) -> pl.DataFrame:
-    """The table of further columns of the images, none of which may be one that the shards are matched with."""
+    """Return the table of further columns of the images, none of which may be needed for matching."""
     table = to_polars(source, "image attributes")
     lists = [column.name for column in TABLES["images"] if column.is_id and not column.standard]
-    given = [name for name in lists if name in table.columns]
-    if given:
-        problem = f"has {', '.join(given)}, which must be in the images of the shards"
+    columns = [name for name in lists if name in table.columns]
+    if columns:
+        problem = f"has {', '.join(columns)}, which must be in the images of the shards"
         raise ParameterError(problem, "write the shards with it: apframe shard --image-attributes", option="image_attributes")
     return table

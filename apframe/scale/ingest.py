@@ -1,4 +1,4 @@
-"""Detections as they are read, part by part: checked, numbered and sorted into shards."""
+"""Detections that are checked, numbered and sorted into shards while they are read, part by part."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ID = "detection_id"
 
 @dataclass(frozen=True)
 class ShardAssignment:
-    """Which shard each image of a data set is in.
+    """The assignment of the images of a data set to shards.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class ShardAssignment:
     n_shards: int
 
     def of(self, rows: pl.DataFrame) -> pl.Series:
-        """The number of the shard of each row; null for unknown images."""
+        """Return the number of the shard of each row; null for unknown images."""
         return rows.select("image_id").join(self.shards, on="image_id", how="left", maintain_order="left")["shard"]
 
 
 @dataclass(frozen=True)
 class _Portion:
-    """What is known of a part: its file, the first ids and the last, whether ids rise, and whether there are boxes."""
+    """Facts about a part: its file, its ids, if they rise, and if there are boxes."""
 
     file: int
     ids: pl.Series
@@ -56,31 +56,33 @@ class _Portion:
     has_boxes: bool
 
 
-def take_detections(found: ShardedRows, cut: ShardAssignment, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> bool:
+def take_detections(
+    shard_rows: ShardedRows, cut: ShardAssignment, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool
+) -> bool:
     """Check and number all parts, and add their rows to their shards.
 
     Parameters
     ----------
     found
-        where the rows go
+        receives the rows
     cut
-        which shard each image is in
+        the assignment of images to shards
     parts
-        as `apframe.scale.shard_inputs.detections_in_parts` gives them
+        the result of `apframe.scale.shard_inputs.detections_in_parts`
     drops_unknown
-        whether detections of unknown images are left out; otherwise they are an error
+        True to drop detections of unknown images; otherwise they are an error
 
     Returns
     -------
-    Whether ids of detections repeat in other files, so that numbers must take their place.
+    True if ids of detections repeat in other files, so that numbers must replace them.
 
     Raises
     ------
     InputError
-        as `evaluate` does
+        the errors of `evaluate`
     """
-    taken: list[_Portion] = []
-    files: list[tuple[int, int]] = []  # for each: the parts and the rows before it
+    portions: list[_Portion] = []
+    files: list[tuple[int, int]] = []  # for each file, the numbers of parts and rows before it
     dropped: list[Any] = []
     n_rows = 0
     while True:
@@ -89,31 +91,31 @@ def take_detections(found: ShardedRows, cut: ShardAssignment, parts: Iterator[tu
             if file < 0:
                 break
             if file == len(files):
-                files.append((found.n_parts, n_rows))
+                files.append((shard_rows.n_parts, n_rows))
             if part is None:
                 before, n_rows = files[file]
-                found.keep(before)
-                del taken[before:]
+                shard_rows.keep(before)
+                del portions[before:]
                 continue
             rows = _checked(part, n_rows, cut.dataset)
         n_rows += rows.height
         shards = cut.of(rows)
         if shards.null_count():
-            known = on_known_images(rows, cut.dataset, drop=drops_unknown)
-            dropped = rows["image_id"].filter(~known).unique(maintain_order=True).head(MOST).to_list()
-            rows, shards = rows.filter(known), shards.drop_nulls()
-        if rows.height or not found.n_parts:
-            found.add(rows, shards)
-            taken.append(_known_of(rows, file))
-    if n_rows and not sum(found.counts):
+            is_known_image = on_known_images(rows, cut.dataset, drop=drops_unknown)
+            dropped = rows["image_id"].filter(~is_known_image).unique(maintain_order=True).head(MOST).to_list()
+            rows, shards = rows.filter(is_known_image), shards.drop_nulls()
+        if rows.height or not shard_rows.n_parts:
+            shard_rows.add(rows, shards)
+            portions.append(_known_of(rows, file))
+    if n_rows and not sum(shard_rows.counts):
         _warn_of_images(n_rows, dropped, cut.dataset)
-    _refuse_some_without_box(taken)
-    return _repeat(taken, found)
+    _refuse_some_without_box(portions)
+    return _repeat(portions, shard_rows)
 
 
 @contextmanager
 def _rows_from(n_rows: int) -> Iterator[None]:
-    """Errors in the block number rows as the whole input does, which has some rows before these."""
+    """Renumber the rows in errors of the block as in the whole input, which has some rows before these."""
     try:
         yield
     except RowError as error:
@@ -124,7 +126,7 @@ def _rows_from(n_rows: int) -> Iterator[None]:
 
 
 def _checked(part: Any, n_before: int, dataset: Dataset) -> pl.DataFrame:
-    """A part as the canonical table, with its numbers in the whole input."""
+    """Return a part as the canonical table, with its row numbers in the whole input."""
     frame = to_polars(part, "detections")
     numbers = pl.int_range(n_before, n_before + pl.len(), dtype=pl.Int64)
     if frame.columns and _ID not in frame.columns:
@@ -134,7 +136,7 @@ def _checked(part: Any, n_before: int, dataset: Dataset) -> pl.DataFrame:
 
 
 def numbered(start: int, n: int) -> pl.Series:
-    """The column `input_row` of some rows: numbers from `start`, of 32 bits if that is enough.
+    """Return the column `input_row` of some rows: numbers from `start`, in 32 bits if they fit.
 
     >>> numbered(3, 2).to_list(), numbered(2**32 - 1, 2).dtype
     ([3, 4], UInt64)
@@ -145,37 +147,37 @@ def numbered(start: int, n: int) -> pl.Series:
 
 def _known_of(rows: pl.DataFrame, file: int) -> _Portion:
     ids = rows[_ID]
-    rises = ids.is_sorted()  # they are different in themselves
+    rises = ids.is_sorted()  # ids of one part are distinct
     return _Portion(file, pl.concat([ids.head(MOST), ids.tail(1)]), rises, rows["x"].count() > 0 or rows.is_empty())
 
 
 def _warn_of_images(n_rows: int, dropped: list[Any], dataset: Dataset) -> None:
-    given = f"{counted(n_rows, 'detection')} had unknown image_ids and were dropped, such as {listed(dropped)}"
-    known = listed(dataset.images["image_id"].to_list()) or "none"
-    warn(f"all {given}; the ground truth has {known}; {FIND_OUT}", MostlyUnknownImagesWarning)
+    problem = f"{counted(n_rows, 'detection')} had unknown image_ids and were dropped, such as {listed(dropped)}"
+    known_ids = listed(dataset.images["image_id"].to_list()) or "none"
+    warn(f"all {problem}; the ground truth has {known_ids}; {FIND_OUT}", MostlyUnknownImagesWarning)
 
 
-def _refuse_some_without_box(taken: list[_Portion]) -> None:
-    """An error where some parts have boxes and others have none, as within one part."""
-    without = [part for part in taken if not part.has_boxes]
-    if without and any(part.has_boxes and len(part.ids) for part in taken):
+def _refuse_some_without_box(portions: list[_Portion]) -> None:
+    """Raise an error if some parts have boxes and others have none, as within one part."""
+    without = [part for part in portions if not part.has_boxes]
+    if without and any(part.has_boxes and len(part.ids) for part in portions):
         raise RowError(
             "detections", "x is missing", _ID, without[0].ids.unique(maintain_order=True), "supply it or remove these rows"
         )
 
 
-def _repeat(taken: list[_Portion], found: ShardedRows) -> bool:
-    """Whether ids repeat in other files; an error if they repeat in the same one."""
+def _repeat(portions: list[_Portion], shard_rows: ShardedRows) -> bool:
+    """Return True if ids repeat in other files; raise an error if they repeat in the same one."""
     files: dict[int, list[int]] = {}
-    for number, part in enumerate(taken):
+    for number, part in enumerate(portions):
         if len(part.ids):
             files.setdefault(part.file, []).append(number)
 
     def repeated(numbers: list[int]) -> pl.Series:
-        parts = [taken[number] for number in numbers]
+        parts = [portions[number] for number in numbers]
         follow = all(earlier.ids[-1] < later.ids[0] for earlier, later in pairwise(parts))
         rise = follow and all(part.rises for part in parts)  # then none repeats
-        return pl.Series() if rise else found.repeated(_ID, numbers)
+        return pl.Series() if rise else shard_rows.repeated(_ID, numbers)
 
     for numbers in files.values():
         if len(ids := repeated(numbers)):

@@ -1,4 +1,4 @@
-"""One shard matched on its own: what is done with each is a frozen value, which can be sent to another process."""
+"""The job of matching one shard, a frozen value that can be sent to another process."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """How each shard is evaluated: the options, and the version of apframe."""
+    """The rules by which each shard is evaluated: the options, and the version of apframe."""
 
     choice: Choice
     version: str
 
     def key(self, shard: Shard) -> str:
-        """A name for the result of `match`: the hash of its files, options and protocol, and of the version, as JSON."""
+        """Return a name for the result of `match`: the hash of its files, options, protocol and version, as JSON."""
         choice = self.choice
-        with naming(shard):
+        with errors_name_shard(shard):
             content = {
                 "files": shard.mark(),
                 "version": self.version,
@@ -59,21 +59,21 @@ class Job:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def match(self, shard: Shard) -> pa.RecordBatch:
-        """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it.
+        """Return the verdicts of the shard from `to_arrow`, with further facts about the shard.
 
         Raises
         ------
         ShardError
             the shard is damaged, or has rows that cannot be evaluated
         """
-        with naming(shard):
+        with errors_name_shard(shard):
             with collecting() as caught:
                 files = shard.mark_of_files()
                 inputs, faults, schemas = shard.inputs(self.choice)
                 notes = [*inputs.remarks, *left_out(faults)]
             verdicts = InMemory.of(inputs).verdicts()
         is_numbered, last_number = self.is_numbered(inputs.detections), -1
-        if is_numbered:  # equal scores are ordered by their place in the whole input
+        if is_numbered:  # equal scores are ordered by their position in the whole input
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
             verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
             last_number = int(number.to_numpy().max(initial=0))
@@ -86,7 +86,7 @@ class Job:
         common["their categories"] = {str(category_id): repr(name) for category_id, name in names}
         hashes = ((each.name, hashlib.sha256(each.to_frame().write_json().encode()).hexdigest()) for each in categories)
         common["the attributes of their categories"] = {name: f"(checksum {text[:8]})" for name, text in hashes}
-        said = {
+        facts = {
             "shard": shard.name,
             "files": files,
             "common": common,
@@ -101,24 +101,24 @@ class Job:
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
         }
-        return to_arrow(verdicts, said)
+        return to_arrow(verdicts, facts)
 
     def inputs(self, shard: Shard) -> Inputs:
-        """What is evaluated of the shard, read once more: what there is to warn of was said the first time."""
-        with collecting(), naming(shard):
+        """Read the evaluated tables of the shard again, without the warnings, which were given the first time."""
+        with collecting(), errors_name_shard(shard):
             return shard.inputs(self.choice)[0]
 
     def is_numbered(self, detections: pl.DataFrame) -> bool:
-        """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
+        """Return True if detections are ordered by their numbers in the whole input instead of by shard."""
         protocol = self.choice.protocol
         matcher = protocol.matcher
-        # copies have the number of the original
+        # copies have the number of their original
         has_copies = any(each.detections for each in protocol.levels) or matcher.wants == "copies"
         return matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
 
 def _hash_of(annotations: pl.DataFrame) -> int | None:
-    """A number that is the same for the same rows in any order, and adds up over shards; None where columns are nested."""
+    """Return a hash that is equal for the same rows in any order, and adds up over shards; None if columns are nested."""
     columns = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
     plain = annotations.select(columns)
     if any(dtype.is_nested() for dtype in plain.dtypes):
@@ -131,12 +131,12 @@ def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> Pa
 
     Returns
     -------
-    A file with its verdicts, in the folder `work`; the verdicts themselves if there is none.
+    A file with its verdicts, in the folder `work`; the verdicts themselves without such a folder.
 
     Raises
     ------
     ParameterError
-        this process has another version of apframe than that which began the work
+        this process has another version of apframe than the one that began the work
     ShardError
         the shard is damaged, or has rows that cannot be evaluated
     OutputError
@@ -156,12 +156,12 @@ def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> Pa
 
 @cache
 def own_version() -> str:
-    """The version of apframe in this process."""
+    """Return the version of apframe in this process."""
     return version("apframe")
 
 
 @contextmanager
-def naming(shard: Shard) -> Iterator[None]:
+def errors_name_shard(shard: Shard) -> Iterator[None]:
     """Turn an error about data in the block into a ShardError, which names the shard."""
     try:
         yield
@@ -172,16 +172,16 @@ def naming(shard: Shard) -> Iterator[None]:
 
 
 def named(error: InputError, shard: Shard) -> ShardError:
-    """The error as one that names the shard."""
-    found = ShardError(f"shard {shard.name}: {error}")
-    found.shard, found.table = shard.name, error.table
+    """Return the error as a ShardError that names the shard."""
+    shard_error = ShardError(f"shard {shard.name}: {error}")
+    shard_error.shard, shard_error.table = shard.name, error.table
     if isinstance(error, UnknownIdError) and error.owner == "images":
-        found.unknown_images = error.unknown
-    return found
+        shard_error.unknown_images = error.unknown
+    return shard_error
 
 
 def _content(option: str, value: Any) -> Any:
-    """An option as JSON holds it, which is another one where a file or table that the option names has other content."""
+    """Return an option as JSON, which changes if the content of a file or table that it names changes."""
     if isinstance(value, (str, Path)):
         return [str(value), None if kind_at(value) is None else mark_of(str(value))]
     if value is None or isinstance(value, (bool, int, float)):

@@ -14,9 +14,9 @@ from apframe.formats.files import write_text
 from apframe.wording import counted, listed
 
 LISTING = "shards.json"
-"""The file beside the shards that lists them. It is written last."""
+"""The file next to the shards that lists them. It is written last."""
 CATEGORIES = "categories.parquet"
-"""The table of categories, which all shards have in common."""
+"""The table of categories, which all shards share."""
 SHARD_TABLES = ("images", "annotations", "detections")
 """The tables of each shard."""
 INPUT_ROW = "input_row"
@@ -26,17 +26,17 @@ FORMAT_VERSION = 1
 _COUNTS = tuple(f"n_{table}" for table in SHARD_TABLES)
 LAYOUT = {"shard": pl.String} | dict.fromkeys(_COUNTS, pl.Int64)
 """The columns of the table of shards: their names, and the numbers of rows of their tables."""
-_MOST = 1 << 63  # rows, which is not a number of them any more
+_MOST = 1 << 63  # numbers of rows must be smaller
 
 
 def write_layout(layout: pl.DataFrame, folder: Path) -> None:
-    """Write `shards.json` in a folder; `layout` is as `parse_layout` gives it."""
+    """Write `shards.json` in a folder; `layout` is a table as `parse_layout` returns it."""
     counts = {name: dict(layout.select("shard", name).iter_rows()) for name in _COUNTS}
     write_text(folder / LISTING, json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **counts}, indent=1) + "\n")
 
 
 def shard_name(number: int) -> str:
-    """The name of a shard: its number, from 0, in at least five digits, so that names are sorted as numbers are.
+    """Return the name of a shard: its number, from 0, in at least five digits, so that names sort like numbers.
 
     >>> shard_name(7)
     '00007'
@@ -45,31 +45,31 @@ def shard_name(number: int) -> str:
 
 
 def parse_layout(content: bytes, path: Any) -> pl.DataFrame:
-    """The shards that the content of a `shards.json` lists; `path` is where it was read, for errors.
+    """Return the shards that the content of a `shards.json` lists; `path` is its path, for errors.
 
     Returns
     -------
-    One row for each shard, sorted by its name: `shard` (the name, which is that of its folder), and the numbers of rows
-    `n_images`, `n_annotations` and `n_detections`.
+    One row for each shard, sorted by name: `shard` (the name of its folder), and the numbers of rows `n_images`,
+    `n_annotations` and `n_detections`.
 
     Raises
     ------
     FormatError
-        it is not JSON, not a list of shards, damaged, or of a later version
+        the content is not JSON, not a list of shards, damaged, or of a later version
 
     >>> counts = '"n_images": {"00000": 2}, "n_annotations": {"00000": 5}, "n_detections": {"00000": 7}'
     >>> parse_layout(f'{{"format": "apframe shards", "format_version": 1, {counts}}}'.encode(), "shards.json").rows()
     [('00000', 2, 5, 7)]
     """
-    said = parse_json(Path(path), content)
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    listing = parse_json(Path(path), content)
+    if not isinstance(listing, dict) or listing.get("format") != FORMAT:
         raise FormatError(f"does not say that its format is {FORMAT!r}", "name a folder that `apframe shard` wrote", path=path)
-    version = said.get("format_version")
+    version = listing.get("format_version")
     if version != FORMAT_VERSION:
         is_later = isinstance(version, int) and version > FORMAT_VERSION
         remedy = "update apframe" if is_later else "write the shards again"
         raise FormatError(f"has format version {version!r}; this apframe reads version {FORMAT_VERSION}", remedy, path=path)
-    counts = {name: _counts(said.get(name), name, path) for name in _COUNTS}
+    counts = {name: _counts(listing.get(name), name, path) for name in _COUNTS}
     first = counts[_COUNTS[0]]
     for name, each in counts.items():
         if each.keys() != first.keys():
@@ -79,15 +79,15 @@ def parse_layout(content: bytes, path: Any) -> pl.DataFrame:
     return pl.DataFrame(table | {name: [each[shard] for shard in sorted(first)] for name, each in counts.items()}, LAYOUT)
 
 
-def _counts(said: Any, name: str, path: Any) -> dict[str, int]:
-    """The number of rows of each shard in one of the tables, checked."""
-    if not isinstance(said, dict):
+def _counts(counts: Any, name: str, path: Any) -> dict[str, int]:
+    """Check and return the number of rows of each shard in one of the tables."""
+    if not isinstance(counts, dict):
         raise FormatError(f"is damaged: {name} must be an object with a number for each shard", path=path)
-    wrong = [shard for shard, n in said.items() if type(n) is not int or not 0 <= n < _MOST]
+    wrong = [shard for shard, n in counts.items() if type(n) is not int or not 0 <= n < _MOST]
     if wrong:
         where = f"{counted(len(wrong), 'shard')} ({listed(wrong)})"
         raise FormatError(f"is damaged: {name} must be a whole number of at least 0, and is not for {where}", path=path)
-    strange = [shard for shard in said if not shard or shard.startswith(".") or set(shard) & set("/\\:\0")]
-    if strange:  # which may be paths, such as ../../secret
+    strange = [shard for shard in counts if not shard or shard.startswith(".") or set(shard) & set("/\\:\0")]
+    if strange:  # these names may be paths, such as ../../secret
         raise FormatError(f"is damaged: no shard can be called {listed(strange)}", path=path)
-    return said
+    return counts

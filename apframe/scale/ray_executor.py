@@ -1,4 +1,4 @@
-"""Ray with the interface of `concurrent.futures`, which Ray itself does not have."""
+"""Ray with the interface of `concurrent.futures`, which Ray itself lacks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 from apframe.exceptions import ApframeError, ShardError, import_optional
 from apframe.threads import threads
-from apframe.wording import first_line, spelled
+from apframe.wording import first_line, option_name
 
 Made = TypeVar("Made")
-_ATTEMPTS = 3  # how often a task is begun whose worker dies
-_AHEAD, _LEAST = 4, 64  # tasks that wait for each CPU, and for all: a cluster may grow
+_ATTEMPTS = 3  # how often a task starts if its worker dies
+_AHEAD, _LEAST = 4, 64  # waiting tasks per CPU, and their minimum in all, because a cluster may grow
 
 
 class RayExecutor(Executor):
-    """Tasks of Ray, with one CPU and one thread each; a task whose worker dies is begun up to three times.
+    """An executor that runs Ray tasks with one CPU and one thread each, up to three times if the worker dies.
 
-    If Ray runs in this process, that cluster is used, as `ray.init` was called. Otherwise, RAY_ADDRESS names a running one, or
+    If Ray runs in this process, because `ray.init` was called, its cluster is used. Otherwise RAY_ADDRESS names a cluster, or
     Ray is started on this machine with as many CPUs as apframe has threads, until the process ends or calls `ray.shutdown`.
 
     Every node needs the same versions of Python, Ray and apframe, and must be able to read the shards.
@@ -31,7 +31,7 @@ class RayExecutor(Executor):
     ParameterError
         Ray is missing
     ShardError
-        by the result of a task: its worker died three times
+        raised by the result of a task: its worker died three times
     """
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class RayExecutor(Executor):
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether all workers see the files of this machine."""
+        """Return True if all workers see the files of this machine."""
         return {node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]} == {gethostname()}
 
     def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
-        """Have the work done by a task; its errors are those that it would raise in this process.
+        """Have a task do the work; it raises the same errors as in this process.
 
         Raises
         ------
         ShardError
-            by `result`: the worker died three times
+            raised by `result`: the worker died three times
         """
         return self._waiting.submit(self._result, function, arguments, options)
 
@@ -61,40 +61,40 @@ class RayExecutor(Executor):
             return done
         except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, (ApframeError, ModuleNotFoundError)):
-                raise error.cause from error  # whose text has the traceback of the worker
+                raise error.cause from error  # the text of `error` has the traceback of the worker
             raise
         except self._ray.exceptions.RayError as error:
             problem = f"its Ray worker died {_ATTEMPTS} times ({first_line(error)})"
             raise ShardError(problem, "did it run out of memory? Write smaller shards") from error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more work, and wait for none, so that Ctrl-C ends at once. Ray goes on running."""
+        """Accept no more work, and wait for none, so that Ctrl-C ends at once. Ray keeps running."""
         del wait
         self._waiting.shutdown(wait=False, cancel_futures=cancel_futures)
 
 
 def running_ray() -> Any:
-    """Ray, started if it does not run."""
-    ray = import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", "ray", "ray")
+    """Return Ray, and start it if it does not run."""
+    ray = import_optional("ray", f"{option_name('engine', 'ray')} needs Ray", "ray", "ray")
     if not ray.is_initialized():
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):  # the latter causes a warning
             os.environ.setdefault(name, "0")
         quietly = {"log_to_driver": False, "logging_level": logging.ERROR}
         if os.environ.get("RAY_ADDRESS"):
             ray.init(**quietly)
-        else:  # not any Ray on this machine, which would end with the process that started it
+        else:  # do not join another Ray on this machine, which would end with the process that started it
             ray.init("local", num_cpus=threads(), include_dashboard=False, **quietly)
     return ray
 
 
 def _work() -> Callable[[bytes], Any]:
-    """What a task runs: it is pickled as a whole, so that Polars is imported after its number of threads is set."""
+    """Return the function of a task, pickled as a whole so that Polars is imported after its number of threads is set."""
 
     def run(pickled: bytes) -> Any:
         import os
         import pickle
 
-        os.environ["POLARS_MAX_THREADS"] = "1"  # as Ray gives one CPU
+        os.environ["POLARS_MAX_THREADS"] = "1"  # Ray assigns one CPU
         function, arguments, options = pickle.loads(pickled)
         return function(*arguments, **options)
 

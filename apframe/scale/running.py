@@ -1,4 +1,4 @@
-"""Shards matched side by side: by the threads of this process, or by whatever has the interface of `concurrent.futures`."""
+"""Shards matched in parallel, by the threads of this process or anything with the interface of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from apframe.scale.temporary import Temporary
 from apframe.scale.verdict_files import read_verdicts, write_verdicts
 from apframe.similarity.user import UserSimilarity
 from apframe.threads import pool, threads
-from apframe.wording import counted, first_line, listed, reason, shown, spelled
+from apframe.wording import counted, first_line, listed, option_name, reason, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Workers = Executor | Callable[[], Executor]
-"""What matches shards; a function that makes it is called once more where workers have died."""
+"""An executor that matches shards; a function that creates it is called once more if workers have died."""
 Result: TypeAlias = "Path | pa.RecordBatch | ShardError"
-"""The verdicts of a shard, or the file that has them, or why there are none."""
+"""The verdicts of a shard, or their file, or the error in their place."""
 _ATTEMPTS = 2
-KEPT = 4  # the share of the memory that verdicts, and a block of lists, may take is one in so many
+KEPT = 4  # verdicts may use one part in this many of the memory, and a block of lists another
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Shards that have been matched.
+    """Matched shards.
 
     Attributes
     ----------
     shards, files
-        each of them, and the file with its verdicts, or these themselves
+        the shards, and for each the file with its verdicts, or the verdicts
     bad
-        the errors of those that were left out
+        the errors of the shards that were left out
     folder
-        the temporary folder of the files, which is there as long as something refers to it; None if they are kept
+        the temporary folder of the files, which exists as long as something refers to it; None if they are kept
     """
 
     shards: Sequence[Shard]
@@ -53,28 +53,28 @@ class Matched:
     folder: Temporary | None
 
     def tables(self) -> list[pa.RecordBatch]:
-        """The verdicts of each shard, of which only that is read which is looked at."""
+        """Return the verdicts of each shard, which are read only as far as they are used."""
         return [read_verdicts(file) if isinstance(file, Path) else file for file in self.files]
 
     def held(self) -> Matched:
-        """The same with the verdicts themselves, whose files others may not have."""
+        """Return the same with the verdicts in memory, because other processes may not see their files."""
         return replace(self, files=self.tables(), folder=None)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """How shards are matched.
+    """The way shards are matched.
 
     Attributes
     ----------
     job
-        what is done with each
-    memory
-        how many bytes may be taken: verdicts that take more than a quarter of it are kept in files
-    work
-        the folder of files with verdicts, in which those of an earlier run are used again; None: nothing stays
-    workers
-        what matches them; None: as many threads as apframe has. Workers on other machines need a `work` that all of them share
+        the job of each shard
+        memory
+            the number of bytes that may be used: verdicts that need more than a quarter of it are kept in files
+        work
+            the folder of files with verdicts, which an earlier run may have written; None keeps nothing
+        workers
+            the executor; None for as many threads as apframe has. Workers on other machines need a shared `work`
     """
 
     job: Job
@@ -84,28 +84,28 @@ class Engine:
 
     @property
     def again(self) -> Engine:
-        """The same for parts, which are matched when an executor that was given may be shut down."""
+        """Return the engine for later parts, when an executor passed by the user may be shut down."""
         return self if callable(self.workers) else replace(self, workers=None)
 
     @property
     def has_own_similarity(self) -> bool:
-        """Whether objects are compared by a function of the user, which no file is named after."""
+        """Return True if objects are compared by a function of the user, which cannot be part of the name of a file."""
         return self.job.choice.protocol.similarity.name == UserSimilarity.name
 
     def match(self, shards: Sequence[Shard], *, skip_bad: bool = False) -> Matched:
-        """Match each shard, on its own.
+        """Match each shard separately.
 
         Parameters
         ----------
         shards
-            what is matched
-        skip_bad
-            go on without the shards that cannot be matched
+            the shards to match
+            skip_bad
+                continue without the shards that cannot be matched
 
         Raises
         ------
         ShardError
-            a shard is damaged, or has rows that cannot be evaluated; or workers died, whose shards are named
+            a shard is damaged, or has rows that cannot be evaluated; or workers died before they matched some shards
         ParameterError
             `work` is needed; a worker lacks a package, or has another version of apframe
         OutputError
@@ -113,30 +113,30 @@ class Engine:
         """
         if self.work is not None:
             _make(self.work)
-        kept = _Kept(self.memory // KEPT, Temporary() if self.work is None and self.workers is not None else None)
-        found: dict[int, Result] = {}
+        storage = _Kept(self.memory // KEPT, Temporary() if self.work is None and self.workers is not None else None)
+        results: dict[int, Result] = {}
         try:
             for attempt in range(1, _ATTEMPTS + 1):
-                lost = [number for number in range(len(shards)) if number not in found]
-                with closing(self._results([shards[number] for number in lost], kept.folder)) as results:
-                    for number, result in zip(lost, with_bar(results, "matching", len(lost)), strict=True):
+                lost = [number for number in range(len(shards)) if number not in results]
+                with closing(self._results([shards[number] for number in lost], storage.folder)) as new_results:
+                    for number, result in zip(lost, with_bar(new_results, "matching", len(lost)), strict=True):
                         if isinstance(result, ShardError) and not skip_bad:
                             raise result
                         if result is not None:
-                            found[number] = kept.add(number, result)
-                if len(found) == len(shards):
+                            results[number] = storage.add(number, result)
+                if len(results) == len(shards):
                     break
                 if attempt == _ATTEMPTS or not callable(self.workers):
-                    raise self._lost([shard for number, shard in enumerate(shards) if number not in found])
+                    raise self._lost([shard for number, shard in enumerate(shards) if number not in results])
         except BaseException:  # Ctrl-C too
-            kept.close()
+            storage.close()
             raise
-        good = [number for number, each in sorted(found.items()) if not isinstance(each, ShardError)]
-        bad = [each for _, each in sorted(found.items()) if isinstance(each, ShardError)]
-        return Matched([shards[number] for number in good], [found[number] for number in good], bad, kept.folder)
+        good = [number for number, each in sorted(results.items()) if not isinstance(each, ShardError)]
+        bad = [each for _, each in sorted(results.items()) if isinstance(each, ShardError)]
+        return Matched([shards[number] for number in good], [results[number] for number in good], bad, storage.folder)
 
     def _results(self, shards: Sequence[Shard], folder: Temporary | None) -> Generator[Result | None, None, None]:
-        """What each shard gives; None where the worker died. What has not begun when it is closed is not done."""
+        """Yield the result of each shard; None if the worker died. When closed, it does not start further shards."""
         place = self.work if folder is None else folder.path
         resumes = folder is None and not self.has_own_similarity
         match = partial(match_one, self.job, None if place is None else place.absolute(), resumes=resumes)
@@ -158,7 +158,7 @@ class Engine:
                     each.cancel()
 
     def _result(self, shard: Shard, future: Future[Result]) -> Result | None:
-        """What matching a shard gave; None where the worker died."""
+        """Return the result of matching a shard; None if the worker died."""
         try:
             return future.result()
         except ShardError as error:
@@ -166,7 +166,7 @@ class Engine:
         except (BrokenExecutor, CancelledError):
             return None
         except Exception as error:
-            if type(error).__name__ == "KilledWorker":  # as Dask says it
+            if type(error).__name__ == "KilledWorker":  # the error of Dask
                 return None
             if self.workers is not None and isinstance(error, ModuleNotFoundError):
                 problem = f"a worker cannot import {error.name}"
@@ -177,32 +177,32 @@ class Engine:
             raise
 
     def _refuse_temporary(self, executor: Executor) -> None:
-        """An error where workers may be on other machines, which a temporary folder of this one is not."""
+        """Raise an error if workers may be on other machines, which cannot see a temporary folder of this machine."""
         is_here = isinstance(executor, (ThreadPoolExecutor, ProcessPoolExecutor))
         if self.work is None and not (is_here or getattr(executor, "is_on_this_machine", False)):
             problem = f"is needed: workers of {type(executor).__name__} may be on other machines"
             raise ParameterError(problem, "name a folder that all of them share", option="work")
 
     def _lost(self, shards: Sequence[Shard]) -> ShardError:
-        """The error that workers died before they had matched some shards."""
-        names, folder = listed([shard.name for shard in shards]), spelled("work", "")
+        """Return the error that workers died before they had matched some shards."""
+        names, folder = listed([shard.name for shard in shards]), option_name("work", "")
         problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
         other = "" if callable(self.workers) else " with another executor, or a function that makes one,"
         again = f"name a folder with {folder}" if self.work is None else f"repeat the call{other}"
-        remedy = f"{again} to go on from here; did they run out of memory? Write smaller shards, or use fewer workers"
+        remedy = f"{again} to resume from here; did they run out of memory? Write smaller shards, or use fewer workers"
         error = ShardError(problem, remedy)
         error.shard = shards[0].name
         return error
 
 
 class _Kept:
-    """Verdicts in memory as long as they take few bytes; those that come later go to a temporary folder."""
+    """Verdicts, kept in memory up to a number of bytes and then in a temporary folder."""
 
-    def __init__(self, most: int, folder: Temporary | None) -> None:
-        self._left, self.folder = most, folder
+    def __init__(self, max_bytes: int, folder: Temporary | None) -> None:
+        self._left, self.folder = max_bytes, folder
 
     def add(self, number: int, result: Result) -> Result:
-        """The result, or the file that its verdicts are in now."""
+        """Return the result, or the file to which its verdicts were moved."""
         if isinstance(result, (Path, ShardError)):
             return result
         self._left -= result.nbytes
@@ -210,7 +210,9 @@ class _Kept:
             return result
         self.folder = self.folder or Temporary()
         path = self.folder.path / f"{number}.arrow"
-        with self.folder.writing("verdicts", f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"):
+        with self.folder.writing(
+            "verdicts", f"name a folder with more space with {option_name('work', '')}, or set TMPDIR to one"
+        ):
             write_verdicts(result, path)
         return path
 
@@ -221,46 +223,46 @@ class _Kept:
 
 
 def _opened(workers: Workers | None) -> AbstractContextManager[Executor]:
-    """What does the work, for the length of a block.
+    """Open the executor for a `with` block.
 
     Raises
     ------
     ParameterError
-        it is no executor, and no function that makes one, or it would never end
+        it is neither an executor nor a function that creates one, or it would never end
     """
     if workers is None:
         return pool()
-    made = workers() if callable(workers) else workers
-    if not isinstance(made, Executor):
-        remedy = "give something with the interface of concurrent.futures.Executor, or a function that makes it"
-        raise ParameterError(f"is no executor: {shown(made)}", remedy, option="executor")
-    if getattr(getattr(made, "_mp_context", None), "get_start_method", str)() == "fork":
+    executor = workers() if callable(workers) else workers
+    if not isinstance(executor, Executor):
+        remedy = "pass an object with the interface of concurrent.futures.Executor, or a function that creates one"
+        raise ParameterError(f"is not an executor: {shown(executor)}", remedy, option="executor")
+    if getattr(getattr(executor, "_mp_context", None), "get_start_method", str)() == "fork":
         remedy = 'give it mp_context=multiprocessing.get_context("spawn")'
         raise ParameterError("forks processes, which hang once Polars has run", remedy, option="executor")
-    return nullcontext(made) if made is workers else made
+    return nullcontext(executor) if executor is workers else executor
 
 
 def _submitted(executor: Executor, match: Callable[[Shard], Result], shard: Shard) -> Future[Result]:
     try:
         return executor.submit(match, shard)
-    except BrokenExecutor as error:  # by the death of a worker, before this one is begun
+    except BrokenExecutor as error:  # a worker died before this task began
         lost = Future[Any]()
         lost.set_exception(error)
         return lost
     except RuntimeError as error:
-        raise ParameterError(f"takes no work ({error})", "give one that is open", option="executor") from error
+        raise ParameterError(f"accepts no work ({error})", "pass one that is open", option="executor") from error
 
 
 def _absolute(shard: Shard) -> Shard:
-    """The shard by names that are right in the folder of a worker, too."""
+    """Return the shard with absolute names, which are also valid in the working folder of a worker."""
     detections = None if shard.detections is None else absolute(shard.detections)
     return replace(shard, truth=absolute(shard.truth), detections=detections)
 
 
 def _make(work: Path) -> None:
-    """Make the folder, if it is not there."""
+    """Create the folder if it does not exist."""
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        remedy = f"name another folder with {spelled('work', '')}"
+        remedy = f"name another folder with {option_name('work', '')}"
         raise OutputError(f"cannot be written ({reason(error)})", remedy, path=work) from error

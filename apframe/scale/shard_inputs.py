@@ -1,4 +1,4 @@
-"""Ground truth and detections in one or several files, as they are read before they are cut into shards."""
+"""Ground truth and detections in one or several files, read before they are cut into shards."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from apframe.wording import listed
 
 
 def sources_of(source: Any) -> list[Any]:
-    """The files that a pattern or a list of paths names, or the one source that it is.
-
-    A pattern stands for its files, sorted by name; a list keeps its order.
+    """Return the files of a pattern (sorted by name) or of a list of paths (in its order), or else the single source.
 
     Raises
     ------
@@ -38,22 +36,22 @@ def sources_of(source: Any) -> list[Any]:
         return [path for each in source for path in sources_of(each)]
     if not (isinstance(source, (str, Path)) and is_pattern(source)):
         return [source]
-    found = matching(source)
-    if not found:
+    paths = matching(source)
+    if not paths:
         raise FormatError("no file or folder matches this pattern", path=source)
-    return list(found)
+    return list(paths)
 
 
 def read_truths(truth: Any, reading: Reading) -> Dataset:
-    """The ground truth, all tables with their attributes and masks; that of several files is one data set.
+    """Read the ground truth of one or several files as one data set, with all attributes and masks.
 
-    In several files, a category may stand in each of them, and an image in one only. Ids of annotations that are not unique
-    are numbered from 1, in the order of the files.
+    Of several files, each may contain a category, but only one an image. Ids of annotations that are not unique are replaced by
+    numbers from 1, in the order of the files.
 
     Raises
     ------
     DuplicateIdError
-        an image stands in two files
+        an image is in two files
     RowError
         a category has different names
     IdTypeError
@@ -63,11 +61,11 @@ def read_truths(truth: Any, reading: Reading) -> Dataset:
     if len(sources) == 1:
         return reading.dataset(sources[0])
     first = replace(reading, images=None, category_map=None, unmapped="keep")
-    return reading.selected(_together([first.dataset(source) for source in sources]))
+    return reading.selected(_combined([first.dataset(source) for source in sources]))
 
 
-def _together(datasets: Sequence[Dataset]) -> Dataset:
-    """Data sets of different images as one."""
+def _combined(datasets: Sequence[Dataset]) -> Dataset:
+    """Combine data sets of different images."""
     tables = {table: _concatenated(table, [getattr(each, table) for each in datasets]) for table in GROUND_TRUTH}
     images, categories, annotations = tables.values()
     repeated = images["image_id"].filter(images["image_id"].is_duplicated()).unique(maintain_order=True)
@@ -78,19 +76,19 @@ def _together(datasets: Sequence[Dataset]) -> Dataset:
     names = tables["categories"].select("category_id", "name").unique(maintain_order=True)
     differ = names["category_id"].filter(names["category_id"].is_duplicated()).unique(maintain_order=True)
     if len(differ):
-        called = listed(names["name"].filter(names["category_id"] == differ[0]).to_list())
-        problem = f"a category has different names in different files ({called})"
+        names_in_conflict = listed(names["name"].filter(names["category_id"] == differ[0]).to_list())
+        problem = f"a category has different names in different files ({names_in_conflict})"
         remedy = "give categories the same ids in all files, or merge the data sets with apframe.merge"
         raise RowError("categories", problem, "category_id", differ.to_list(), remedy)
     if annotations["annotation_id"].is_duplicated().any():
         annotations = annotations.with_columns(annotation_id=pl.int_range(1, pl.len() + 1))
     left_out = [each.left_out for each in datasets if each.left_out is not None]
-    whole = Dataset(pl.concat([images, *left_out], how="diagonal_relaxed"), categories, annotations, box_format="xywh")
-    return whole.of_images(is_known(whole.images["image_id"], images["image_id"])) if left_out else whole
+    dataset = Dataset(pl.concat([images, *left_out], how="diagonal_relaxed"), categories, annotations, box_format="xywh")
+    return dataset.of_images(is_known(dataset.images["image_id"], images["image_id"])) if left_out else dataset
 
 
 def _concatenated(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all files, whose ids are all numbers or all text."""
+    """Stack the rows of all files, whose ids are all numbers or all text."""
     frames = [frame for frame in frames if frame.height] or list(frames[:1])
     for name in ("image_id", "category_id"):
         types = [frame[name].dtype for frame in frames if name in frame.columns]
@@ -104,7 +102,7 @@ def _concatenated(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def detections_in_parts(detections: Any, reading: Reading, dataset: Dataset) -> Iterator[tuple[int, Any]]:
-    """The number of a file, from 0, and a part of its detections, not checked yet; None voids all parts of this file."""
+    """Yield the number of a file, from 0, and an unchecked part of its detections; None discards all parts of this file."""
     for number, source in enumerate(sources_of(detections)):
         for part in reading.results_in_parts(source, dataset):
             yield number, part

@@ -1,4 +1,4 @@
-"""The objects of the shards, which are read again, shard by shard, when something needs more than verdicts."""
+"""The objects of the shards, which are read again, shard by shard, when results need more than verdicts."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ from apframe.scale.temporary import Temporary
 from apframe.wording import counted
 
 OBJECTS = ("annotations", "detections")
-_COPY_OF = "expanded_from"  # the column of annotations that names the one of which each is a copy
+_COPY_OF = "expanded_from"  # the column of annotations with the id of the original of a copy
 
 
 class Objects:
-    """The shards as data in memory, one after the other, or their tables in Parquet files of a temporary folder.
+    """The objects of the shards: one shard after the other in memory, or tables in Parquet files of a temporary folder.
 
-    In files are annotations, detections, pairs and assignments. The rows of one shard follow those of another; within each,
-    they are in the order in which `Evaluation` has them. Ids of objects that repeat in other shards are replaced by numbers.
+    The files contain annotations, detections, pairs and assignments. The rows are in the order of the shards, and within each
+    shard in the order of `Evaluation`. Ids of objects that repeat in other shards are replaced by numbers.
     """
 
     def __init__(self, shards: Sequence[Shard], job: Job) -> None:
         self.shards, self.job = shards, job
         self._files: dict[str, list[Path]] = {}
-        self._folders: list[Temporary] = []  # an earlier one may still be read from
-        self._lock = RLock()  # held while files are written
+        self._folders: list[Temporary] = []  # files in an earlier one may still be in use
+        self._lock = RLock()  # locked while files are written
 
     def __reduce__(self) -> Any:
-        """For pickle and copies: without the files, which can be written again."""
+        """Support pickle and copies, without the files, which can be written again."""
         return Objects, (self.shards, self.job)
 
     @cached_property
     def first(self) -> Inputs:
-        """What is evaluated of the first shard."""
+        """The evaluated tables of the first shard."""
         return self.job.inputs(self.shards[0])
 
     @cached_property
     def schemas(self) -> dict[str, pl.Schema]:
-        """The columns of annotations and of detections, as those of the first shard."""
+        """The columns of annotations and of detections, taken from the first shard."""
         return {name: table.drop(INPUT_ROW, strict=False).schema for name, table in self.first.tables().items()}
 
     def each(self, why: str) -> Iterator[InMemory]:
-        """One shard after the other; a warning says that they are read again, and what for.
+        """Yield one shard after the other, with a warning that they are read again, and why.
 
         Raises
         ------
         ShardError
-            a shard has changed since it was matched, or cannot be read any more
+            a shard has changed since it was matched, or can no longer be read
         """
         self.say(why)
         for shard in with_bar(self.shards, "reading again"):
             yield InMemory.of(self.job.inputs(shard))
 
     def say(self, why: str) -> None:
-        """Warn that the shards are read again, and what for."""
+        """Warn that the shards are read again, and why."""
         warn(f"the objects of {counted(len(self.shards), 'shard')} are read again {why}", SecondPassWarning)
 
     def table(self, name: str) -> pl.LazyFrame:
-        """One of the four tables, in files, which are written when the first one is asked for.
+        """Return one of the four tables; all are written to files at the first call.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Objects:
         with self._lock:
             if name not in self._files:
                 self._write_all([*OBJECTS, *LINKS] if name in LINKS else OBJECTS)
-            return _together(self._files[name])
+            return _stacked(self._files[name])
 
     def _write_all(self, names: Sequence[str]) -> None:
         folder, files = Temporary(), {name: list[Path]() for name in names}
@@ -96,11 +96,11 @@ class Objects:
 
 
 def _make_unique(folder: Temporary, table: str, files: Mapping[str, Sequence[Path]]) -> None:
-    """Replace ids that repeat, and what refers to them."""
-    key, n_before, whole = KEY_OF[table], 0, _together(files[table])
-    known = whole.select(each for each in (key, _COPY_OF) if each in whole.collect_schema()).collect()
-    ids = unique_ids(known, table)
-    if ids.equals(known[key]):
+    """Replace repeated ids, and all references to them."""
+    key, n_before, stacked = KEY_OF[table], 0, _stacked(files[table])
+    objects = stacked.select(each for each in (key, _COPY_OF) if each in stacked.collect_schema()).collect()
+    ids = unique_ids(objects, table)
+    if ids.equals(objects[key]):
         return
     for number, path in enumerate(files[table]):
         frame = pl.read_parquet(path, glob=False)
@@ -108,11 +108,11 @@ def _make_unique(folder: Temporary, table: str, files: Mapping[str, Sequence[Pat
         n_before += frame.height
         _write(folder, path.stem, frame.with_columns(new))
         for name in files.keys() & LINKS.keys():
-            links = pl.read_parquet(files[name][number], glob=False)
-            _write(folder, f"{name}-{number}", links.with_columns(pl.col(key).replace_strict(old, new)))
+            references = pl.read_parquet(files[name][number], glob=False)
+            _write(folder, f"{name}-{number}", references.with_columns(pl.col(key).replace_strict(old, new)))
 
 
-def _together(files: Sequence[Path]) -> pl.LazyFrame:
+def _stacked(files: Sequence[Path]) -> pl.LazyFrame:
     return pl.concat([pl.scan_parquet(path, glob=False) for path in files], how="diagonal_relaxed")
 
 
@@ -124,9 +124,9 @@ def _write(folder: Temporary, name: str, frame: pl.DataFrame) -> Path:
 
 
 def unique_ids(objects: pl.DataFrame, table: str) -> pl.Series:
-    """The ids of the objects of all shards, or numbers from 1 where they repeat: each file of results may count for itself.
+    """Return the ids of the objects of all shards, or numbers from 1 if they repeat, because each file may count from 1.
 
-    Copies of annotations, which each shard gives the next ids that are free in it, get those that are free in all.
+    Copies of annotations, which have the next free ids of their shard, get the next ids that are free in all shards.
 
     >>> unique_ids(pl.DataFrame({"detection_id": [1, 2, 1]}), "detections").to_list()
     [1, 2, 3]

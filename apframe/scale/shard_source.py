@@ -1,4 +1,4 @@
-"""Shards as what an evaluation is of: verdicts come from their files, some lists at a time; objects are read again."""
+"""Shards as the source of an evaluation: verdicts come from files, some lists at a time; objects are read again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from apframe.scale.verdict_files import head_of, join_arrow
 from apframe.tables.ids import is_known
 from apframe.tables.lazy_table import LazyTable
 from apframe.threads import alone, map_lazily, pool, threads
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Lists
@@ -38,32 +38,32 @@ if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset
 
 Made = TypeVar("Made")
-_EACH = 100  # bytes for each detection, with what is made of all of them
-_BLOCK = 1 << 19  # detections that are put together at once: larger blocks are no faster
-_PIECE = 1 << 15  # of one shard among them: smaller pieces take longer to open than to read
-_WORK = 256  # bytes that putting together and ranking takes for each detection
+_EACH = 100  # bytes for each detection, including all results
+_BLOCK = 1 << 19  # detections that are merged at once: larger blocks are not faster
+_PIECE = 1 << 15  # detections of one shard in a block: smaller pieces take longer to open than to read
+_WORK = 256  # bytes needed for each detection while merging and ranking
 
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """Shards that have been matched, or some of their images and categories; see `Source`.
+    """Matched shards, or some of their images and categories; see `Source`.
 
     Attributes
     ----------
     read_known
-        gives the images and categories of all shards, with their attributes
+        returns the images and categories of all shards, with their attributes
     category_ids
         see `Source`
     engine
-        how shards are matched
+        the engine that matches shards
     matched
         the files of their verdicts, or, after pickle, the verdicts
     together
-        how the shards make one whole
-    objects
-        what reads annotations and detections again
-    images, lists
-        flags of those that are wanted among all that the shards were matched for
+        the merge of the shards
+        objects
+            the objects, which are read again when needed
+        images, lists
+            flags of the selected ones among all that the shards were matched for
     """
 
     read_known: Callable[[], Dataset]
@@ -80,32 +80,34 @@ class Shards:
 
     @classmethod
     def of(cls, matched: Matched, read_known: Callable[[], Dataset], categories: pl.DataFrame, engine: Engine) -> Shards:
-        """Shards as one whole; `categories` is their table.
+        """Merge the shards; `categories` is their table.
 
         Raises
         ------
         FormatError, ShardError
-            the shards do not go together; see `put_together`
+            the shards cannot be merged; see `put_together`
         """
         heads = [head_of(table) for table in matched.tables()]
-        ids = pl.Series("category_id", heads[0].said["category_ids"], categories["category_id"].dtype)
+        ids = pl.Series("category_id", heads[0].facts["category_ids"], categories["category_id"].dtype)
         outline = outline_of(categories, ids, heads[0].images.clear(), engine.job.choice.protocol)
         together = put_together(heads, outline)
-        shards = [replace(shard, matched=str(said["files"])) for shard, said in zip(matched.shards, together.said, strict=True)]
+        shards = [
+            replace(shard, matched=str(facts["files"])) for shard, facts in zip(matched.shards, together.facts, strict=True)
+        ]
         every = (np.ones(table.height, dtype=bool) for table in (together.whole.images, together.whole.lists))
         return cls(read_known, ids, engine.again, matched, together, Objects(shards, engine.job), *every)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: with the verdicts themselves, but nothing that can be read again."""
+        """Support pickle and copies, with the verdicts but without anything that can be read again."""
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         return state | {"matched": self.matched.held(), "engine": replace(self.engine, workers=None)}
 
     @cached_property
     def dataset(self) -> Dataset:
-        """See `Source`; annotations are read when they are looked at."""
-        known = self.read_known()
-        known = known.part(known.images.filter(is_known(known.images["image_id"], self.image_ids)), pl.DataFrame())
-        return known.with_late_annotations(lambda: self.inputs.dataset.annotations, self.heights["annotations"])
+        """See `Source`; annotations are read when they are used."""
+        dataset = self.read_known()
+        dataset = dataset.part(dataset.images.filter(is_known(dataset.images["image_id"], self.image_ids)), pl.DataFrame())
+        return dataset.with_late_annotations(lambda: self.inputs.dataset.annotations, self.heights["annotations"])
 
     @cached_property
     def outline(self) -> Verdicts:
@@ -119,26 +121,26 @@ class Shards:
 
     @property
     def _is_all(self) -> bool:
-        """Whether all images and categories that were matched are wanted."""
+        """True if all matched images and categories are selected."""
         return bool(self.images.all() and self.lists.all())
 
     @cached_property
     def _heights(self) -> Sequence[Mapping[str, int]]:
-        """How many annotations, detections and annotations that count each shard has."""
+        """The numbers of annotations, detections and counted annotations of each shard."""
         if self._is_all:
-            return [said["heights"] for said in self.together.said]
+            return [facts["heights"] for facts in self.together.facts]
         each = self.map(partial(_per_image, len(self.image_ids)))
         counts = {name: np.sum([part[name] for part in each], axis=0) for name in each[0]}
         return [{name: int(count[codes].sum()) for name, count in counts.items()} for codes in self._codes]
 
     @cached_property
     def _totals(self) -> Mapping[str, int]:
-        """The same of all shards."""
+        """The sums of these numbers over all shards."""
         return {name: sum(each[name] for each in self._heights) for name in self._heights[0]}
 
     @property
     def _codes(self) -> Sequence[np.ndarray]:
-        """For each shard, the number among the images that are wanted of each of its own of these."""
+        """For each shard, the numbers of its selected images among all selected images."""
         number = np.cumsum(self.images) - 1
         return [number[codes[self.images[codes]]] for codes in self.together.codes]
 
@@ -150,17 +152,17 @@ class Shards:
 
     @property
     def n_detections(self) -> int:
-        """See `Source`; with copies for other classes."""
+        """See `Source`; includes copies for other classes."""
         return self._totals["detections"]
 
     @property
     def has_annotations(self) -> bool:
-        """See `Source`; those in no area range are not counted."""
+        """See `Source`; annotations in no area range are not counted."""
         return self._totals["positives"] > 0
 
     @property
     def truth_mark(self) -> str | None:
-        """See `Source`; not known of objects that are matched again."""
+        """See `Source`; unknown for objects that are matched again."""
         return None if any(shard.masks for shard in self.objects.shards) else self.together.truth_mark
 
     @property
@@ -169,48 +171,48 @@ class Shards:
         return self.together.counts.sum(axis=0)[self.lists]
 
     def verdicts(self, lists: Lists | None = None) -> Verdicts:
-        """See `Source`; a warning if those of all lists take more memory than they may."""
-        wanted = np.flatnonzero(self.lists)
+        """See `Source`; warns if the verdicts of all lists need more memory than allowed."""
+        selected = np.flatnonzero(self.lists)
         if lists is not None:
-            return self._read(wanted[slice(*lists)])
+            return self._read(selected[slice(*lists)])
         n_bytes = _EACH * self._totals["detections"]
         if n_bytes > self.engine.memory:
             what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
-            warn(f"{what}; {spelled('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
-        verdicts = with_places(self._read(wanted))
+            warn(f"{what}; {option_name('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
+        verdicts = with_places(self._read(selected))
         for name in OBJECTS:
             rows = getattr(verdicts, name)["row"]
             if len(rows) and rows.max() + 1 < len(rows):  # type: ignore[operator]
-                remedy = "number the rows of all shards through, from 0, or leave the column out"
+                remedy = "number the rows of all shards consecutively from 0, or leave the column out"
                 raise FormatError(f"{name} of different shards have the same {INPUT_ROW}", remedy)
         return verdicts
 
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Source`."""
 
-        wanted = np.flatnonzero(self.lists)
+        selected = np.flatnonzero(self.lists)
 
         def apply(block: tuple[int, int]) -> Made:
             with alone():
-                return function(np.arange(*block), self._read(wanted[slice(*block)]))
+                return function(np.arange(*block), self._read(selected[slice(*block)]))
 
         with pool() as others:
             return list(map_lazily(others, apply, self._blocks()))
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """The first of each block of wanted lists, and the first after it."""
+        """Return the first of each block of selected lists, and the first after it."""
         n_rows = min(self.engine.memory // KEPT // (_WORK * threads()), max(_BLOCK, _PIECE * len(self.matched.files)))
         ends = np.cumsum(self.list_sizes)
         cuts = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, max(1, n_rows))[1:]) + 1
         return list(pairwise(sorted({0, *cuts.tolist(), len(ends)}))) or [(0, 0)]
 
-    def _read(self, wanted: np.ndarray) -> Verdicts:
-        """The verdicts of lists by their rising numbers, of the wanted images."""
-        together, n = self.together, len(wanted)
-        first, last = (int(wanted[0]), int(wanted[-1])) if n else (0, -1)
+    def _read(self, selected: np.ndarray) -> Verdicts:
+        """Read the verdicts of lists with rising numbers, on the selected images."""
+        together, n = self.together, len(selected)
+        first, last = (int(selected[0]), int(selected[-1])) if n else (0, -1)
         follow = last - first == n - 1  # then nothing is copied
-        parts = [table.slice(first, n) if follow else table.take(wanted) for table in self.matched.tables()]
-        whole = replace(together.whole, lists=together.whole.lists[wanted])
+        parts = [table.slice(first, n) if follow else table.take(selected) for table in self.matched.tables()]
+        whole = replace(together.whole, lists=together.whole.lists[selected])
         verdicts = join_arrow(parts, whole, together.codes, together.first_rows)
         return verdicts if self.images.all() else verdicts.of_images(self.images)
 
@@ -221,23 +223,23 @@ class Shards:
         Raises
         ------
         ParameterError
-            they take more memory than they may
+            they need more memory than allowed
         """
-        of_all = self.together.said
-        n_rows = sum(said["heights"][name] for said in of_all for name in OBJECTS)
-        n_bytes = sum(said["n_bytes"] for said in of_all) * sum(self._totals[name] for name in OBJECTS) // max(1, n_rows)
+        of_all = self.together.facts
+        n_rows = sum(facts["heights"][name] for facts in of_all for name in OBJECTS)
+        n_bytes = sum(facts["n_bytes"] for facts in of_all) * sum(self._totals[name] for name in OBJECTS) // max(1, n_rows)
         if n_bytes > self.engine.memory:
             raise ParameterError(
                 f"this needs all annotations and detections in memory, about {in_words(n_bytes)}; "
                 f"{in_words(self.engine.memory)} is allowed",
-                "allow more, or take fewer images with `where`",
+                "allow more, or select fewer images with `where`",
                 option="memory",
             )
-        found: dict[str, list[pl.DataFrame]] = {name: [] for name in OBJECTS}
+        parts: dict[str, list[pl.DataFrame]] = {name: [] for name in OBJECTS}
         for source in self.objects.each(f"to have them all in memory, about {in_words(n_bytes)}"):
             for name in OBJECTS:
-                found[name].append(self._of_part(source.inputs.table(name).lazy()).collect())
-        tables = {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in found.items()}
+                parts[name].append(self._of_part(source.inputs.table(name).lazy()).collect())
+        tables = {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in parts.items()}
         annotations, detections = (table.with_columns(unique_ids(table, name)) for name, table in tables.items())
         if self.engine.job.is_numbered(detections):
             detections = detections.sort(INPUT_ROW)
@@ -254,18 +256,18 @@ class Shards:
         return prepare_matching(self.inputs)
 
     def _of_part(self, plan: pl.LazyFrame) -> pl.LazyFrame:
-        """Rows of the images and categories that are wanted."""
+        """Return the rows of the selected images and categories."""
         for flags, ids in ((self.images, self.image_ids), (self.lists, self.category_ids)):
             if not flags.all():
                 plan = plan.join(ids.to_frame().lazy(), on=ids.name, how="semi", maintain_order="left")
         return plan
 
     def table(self, name: str) -> LazyTable:
-        """See `Source`; tables of objects are written to files, from where they are read as far as a query needs them."""
+        """See `Source`; tables of objects are written to files, and read from there as far as a query needs them."""
         if name not in (*OBJECTS, *LINKS):
             return LazyTable(lambda: getattr(self.dataset, name).lazy())
         if name in LINKS:
-            return LazyTable(lambda: self._links(name))
+            return LazyTable(lambda: self._pairs(name))
         empty = pl.LazyFrame(schema=self.objects.schemas[name])
 
         def select(*columns: Any) -> pl.DataFrame:
@@ -280,15 +282,15 @@ class Shards:
 
         return LazyTable(plan, lambda: empty, select)
 
-    def _links(self, name: str) -> pl.LazyFrame:
-        links = self.objects.table(name)
+    def _pairs(self, name: str) -> pl.LazyFrame:
+        pairs = self.objects.table(name)
         for table in () if self._is_all else OBJECTS:
             key = KEY_OF[table]
-            links = links.join(self._of_part(self.objects.table(table)), on=key, how="semi", maintain_order="left")
-        return links
+            pairs = pairs.join(self._of_part(self.objects.table(table)), on=key, how="semi", maintain_order="left")
+        return pairs
 
     def tables(self) -> Tables:
-        """See `Source`; tables of objects are read when columns of them are looked at."""
+        """See `Source`; tables of objects are read when their columns are used."""
         categories = self.dataset.categories.sort("category_id")
         return {
             "images": self.dataset.images.sort("image_id"),
@@ -307,7 +309,7 @@ class Shards:
             nothing_matches=not totals["hits"],
             is_pooled=self.outline.is_pooled,
             detected=lambda: self.outline.lists["category_id"].filter(pl.Series(self.list_sizes > 0)),
-            scores=lambda: pl.Series([score for said in self.together.said for score in said["scores"]], dtype=pl.Float64),
+            scores=lambda: pl.Series([score for facts in self.together.facts for score in facts["scores"]], dtype=pl.Float64),
             per_image=lambda: pl.Series(
                 np.sum([each["detections"] for each in self.map(partial(_per_image, len(self.image_ids)))], axis=0)
             ),
@@ -315,14 +317,14 @@ class Shards:
         )
 
     def part(self, masks: Masks) -> Shards:
-        """See `Source`; the shards are matched again unless it is of whole images and categories."""
-        taken = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
+        """See `Source`; the shards are matched again unless the part consists of whole images and categories."""
+        effective = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
         ids = self.category_ids
-        ids = ids.filter(taken["categories"]["categories"]) if "categories" in taken else ids
-        if taken.keys() <= {"images", "categories"} and not (self.outline.is_pooled and "categories" in taken):
-            images, lists = _among(self.images, taken.get("images")), _among(self.lists, taken.get("categories"))
+        ids = ids.filter(effective["categories"]["categories"]) if "categories" in effective else ids
+        if effective.keys() <= {"images", "categories"} and not (self.outline.is_pooled and "categories" in effective):
+            images, lists = _among(self.images, effective.get("images")), _among(self.lists, effective.get("categories"))
             return replace(self, images=images, lists=lists, category_ids=ids)
-        masks_of_shards = self._split(taken)
+        masks_of_shards = self._split(effective)
         self.objects.say("and matched again for each part")
         shards = [
             replace(shard, masks=(*shard.masks, *own)) for shard, own in zip(self.objects.shards, masks_of_shards, strict=True)
@@ -330,7 +332,7 @@ class Shards:
         return Shards.of(self.engine.match(shards), self.read_known, self.dataset.core("categories"), self.engine)
 
     def _split(self, masks: Masks) -> Iterator[list[dict[str, dict[str, pl.Series]]]]:
-        """For each shard the masks that make this part of it, if it is one, and then those of its own rows among these."""
+        """Yield for each shard the masks that make this part, if it is one, and then the masks of its own rows among these."""
         bounds = {name: np.cumsum([0, *(each[name] for each in self._heights)]) for name in OBJECTS}
         for number, (codes, of_part) in enumerate(zip(self.together.codes, self._codes, strict=True)):
             part: dict[str, dict[str, pl.Series]] = {}
@@ -349,16 +351,16 @@ class Shards:
             yield [part, own] if part else [own]
 
 
-def _among(kept: np.ndarray, further: Mapping[str, pl.Series] | None) -> np.ndarray:
-    """Flags of all, where the only mask in `further` has one for each of those that are kept already."""
-    flags = kept.copy()
+def _among(selected: np.ndarray, further: Mapping[str, pl.Series] | None) -> np.ndarray:
+    """Combine flags with the only mask in `further`, which has an entry for each flagged item."""
+    flags = selected.copy()
     for mask in (further or {}).values():
-        flags[kept] = mask.to_numpy()
+        flags[selected] = mask.to_numpy()
     return flags
 
 
 def _per_image(n_images: int, _: np.ndarray, verdicts: Verdicts) -> dict[str, np.ndarray]:
-    """How many annotations, detections and annotations that count each image has."""
+    """Count the annotations, detections and counted annotations of each image."""
     tables = {name: getattr(verdicts, name) for name in OBJECTS}
     tables["positives"] = verdicts.annotations.filter(pl.col("counts") > 0)
     return {name: np.bincount(table["image"].to_numpy(), minlength=n_images) for name, table in tables.items()}

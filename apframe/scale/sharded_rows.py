@@ -1,4 +1,4 @@
-"""Rows that come part by part, sorted into shards: they wait on disk until all have come."""
+"""Rows that arrive part by part, sorted into shards, and wait on disk until all have arrived."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _AT_ONCE = 1 << 23  # ids that are compared at once
 
 @dataclass(frozen=True)
 class _RowFile:
-    """One file: its columns, and how many rows of each shard it has; there is a batch for each shard with rows."""
+    """A file with a batch for each shard with rows: its columns, and its number of rows of each shard."""
 
     schema: pl.Schema
     sizes: np.ndarray
 
 
 class ShardedRows:
-    """The rows of a table by shard, in files in a folder that is there already.
+    """The rows of a table by shard, in files in an existing folder.
 
-    Each part is one Arrow file with a batch of rows for each shard that has some. Parts may have different columns, and
-    different types of numbers; all shards get the same.
+    Each part is an Arrow file with a batch of rows for each shard that has rows in it. Parts may have different columns, and
+    different types of numbers; all shards get the same columns and types.
 
     Parameters
     ----------
     table
-        which of the canonical tables they are rows of
+        the name of the canonical table
     folder
-        where the files are
+        the folder of the files
     n_shards
-        how many shards there are
+        the number of shards
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ class ShardedRows:
         self._parts.append(_RowFile(rows.schema, sizes))
 
     def keep(self, n_parts: int) -> None:
-        """Forget all parts but the first ones, and remove their files."""
+        """Keep only the first parts, and remove the files of the others."""
         for number in range(n_parts, self.n_parts):
             self._path(number).unlink()
         del self._parts[n_parts:]
@@ -94,7 +94,7 @@ class ShardedRows:
         return common_schema(self.table, [part.schema for part in self._parts])
 
     def of_shard(self, shard: int, schema: pl.Schema) -> pl.DataFrame:
-        """The rows of a shard, in the order in which they came; `schema` is that of all."""
+        """Return the rows of a shard, in the order of their arrival; `schema` is the schema of all shards."""
         rows = [schema.to_frame()]
         for number, part in enumerate(self._parts):
             if part.sizes[shard]:
@@ -102,10 +102,10 @@ class ShardedRows:
         return pl.concat(rows, how="diagonal_relaxed")
 
     def repeated(self, column: str, numbers: Sequence[int]) -> pl.Series:
-        """Values of a column that stand in several rows of some parts, not always all. 8 million are compared at once."""
+        """Return repeated values of a column in some parts, not always all of them. It compares 8 million at once."""
         parts = [self._parts[number] for number in numbers]
         n_buckets = -(-sum(int(part.sizes.sum()) for part in parts) // _AT_ONCE)
-        found = pl.Series(column, [], dtype=parts[0].schema[column])
+        duplicates = pl.Series(column, [], dtype=parts[0].schema[column])
         for bucket in range(n_buckets):
             own = []
             for number, part in zip(numbers, parts, strict=True):
@@ -113,13 +113,13 @@ class ShardedRows:
                 ids = self._read(number, batches, [part.schema.names().index(column)])[column]
                 own.append(ids.filter(ids.hash() % n_buckets == bucket))
             values = pl.concat(own)
-            found = values.filter(values.is_duplicated()).unique(maintain_order=True)
-            if len(found):
+            duplicates = values.filter(values.is_duplicated()).unique(maintain_order=True)
+            if len(duplicates):
                 break
-        return found
+        return duplicates
 
     def _read(self, number: int, batches: Sequence[int], columns: Sequence[int] | None = None) -> pl.DataFrame:
-        """The rows of some batches of a file, and only the columns of these numbers."""
+        """Read the rows of some batches of a file, and only the columns of these numbers."""
         import pyarrow as pa
 
         options = pa.ipc.IpcReadOptions(included_fields=columns)
@@ -134,17 +134,17 @@ class ShardedRows:
 
 
 def _in_order(rows: pl.DataFrame, shards: pl.Series) -> pl.DataFrame:
-    name = "\0shard"  # which is the name of no other column
+    name = "\0shard"  # no other column has this name
     return rows if shards.is_sorted() else rows.with_columns(shards.alias(name)).sort(name, maintain_order=True).drop(name)
 
 
 def common_schema(table: str, schemas: Sequence[Mapping[str, Any]]) -> pl.Schema:
-    """The columns of all parts, with types that hold the values of each: canonical columns first, then the attributes.
+    """Return the columns of all parts, with types that fit the values of each: canonical columns first, then attributes.
 
     Raises
     ------
     ColumnError
-        a column is of types that have nothing in common, such as text and numbers
+        a column has incompatible types, such as text and numbers
 
     >>> common_schema("detections", [{"score": pl.Float64, "frame": pl.Int64}, {"score": pl.Float64, "frame": pl.Float64}])
     Schema([('score', Float64), ('frame', Float64)])
@@ -153,8 +153,8 @@ def common_schema(table: str, schemas: Sequence[Mapping[str, Any]]) -> pl.Schema
     for schema in schemas:
         for name, dtype in schema.items():
             types[name] = dtype if name not in types else _common_type(table, name, types[name], dtype)
-    known = [column.name for column in TABLES[table] if column.name in types]
-    return pl.Schema({name: types[name] for name in (*known, *(name for name in types if name not in known))})
+    canonical = [column.name for column in TABLES[table] if column.name in types]
+    return pl.Schema({name: types[name] for name in (*canonical, *(name for name in types if name not in canonical))})
 
 
 def _common_type(table: str, name: str, one: Any, other: Any) -> Any:
@@ -167,11 +167,11 @@ def _common_type(table: str, name: str, one: Any, other: Any) -> Any:
         except pl.exceptions.PolarsError:
             pass
     problem = f"is {one} in some files and {other} in others"
-    raise ColumnError(problem, "give it the same type everywhere", table=table, column=name)
+    raise ColumnError(problem, "use the same type everywhere", table=table, column=name)
 
 
 def rows_of_shards(rows: pl.DataFrame, shards: pl.Series, n_shards: int) -> Iterator[pl.DataFrame]:
-    """The rows of each shard of a table that is in memory, in their order; `shards` has the number of the shard of each row.
+    """Yield the rows of each shard of a table in memory, in their order; `shards` has the number of the shard of each row.
 
     >>> [each["a"].to_list() for each in rows_of_shards(pl.DataFrame({"a": [7, 8, 9]}), pl.Series([2, 0, 2]), 3)]
     [[8], [], [7, 9]]

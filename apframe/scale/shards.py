@@ -1,4 +1,4 @@
-"""Shards: parts of a data set, each of whole images, and where they are."""
+"""Shards: parts of a data set, each of whole images, and their addresses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from apframe.validation import Fault, Report, validating
 from apframe.wording import counted, listed
 
 _ENDINGS = (".parquet", ".arrow")
-_FILES = (*_ENDINGS, ".json")  # what may be beside the folders
+_FILES = (*_ENDINGS, ".json")  # files that may be next to the folders
 _AGAIN = "write the shards again"
 
 
@@ -42,15 +42,15 @@ class Shard:
     Attributes
     ----------
     name
-        what messages call it: the name of its folder, or of its file of detections
+        its name in messages: the name of its folder, or of its file of detections
     truth, detections
-        addresses of ground truth and detections; `detections` is None where `truth` is a folder that has both
+        addresses of ground truth and detections; `detections` is None if `truth` is a folder with both
     counts
-        how many images, annotations and detections shards.json says there are; None if it says nothing
+        the numbers of images, annotations and detections in shards.json; None without that file
     masks
-        the parts of it that are taken one after the other, as `Inputs.subset` takes them
+        the masks of successive subsets, as for `Inputs.subset`
     matched
-        what `mark_of_files` was when it was matched; None before
+        the value of `mark_of_files` when it was matched; None before
     """
 
     name: str
@@ -61,30 +61,30 @@ class Shard:
     matched: str | None = None
 
     def mark(self) -> str:
-        """A text that changes when a file is written anew or another part is taken."""
+        """A text that changes when a file is rewritten or another part is selected."""
         each = ((table, owner, mask) for masks in self.masks for table, of in masks.items() for owner, mask in of.items())
         parts = [(table, owner, hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()) for table, owner, mask in each]
         return json.dumps([self.mark_of_files(), parts])
 
     def mark_of_files(self) -> str:
-        """A text that changes when a file is written anew: of the names, sizes and times of its files."""
+        """A text that changes when a file is rewritten: the names, sizes and times of its files."""
         files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
         return json.dumps([[absolute(file), mark_of(file)] for file in files])
 
     def inputs(self, choice: Choice) -> tuple[Inputs, list[Fault], dict[str, Any]]:
-        """What `read` gives, of the part that is taken."""
+        """Return the result of `read` for the selected part."""
         inputs, faults, schemas = self.read(choice)
         for masks in self.masks:
             inputs = inputs.subset(masks)
         return inputs, faults, schemas
 
     def read(self, choice: Choice) -> tuple[Inputs, list[Fault], dict[str, Any]]:
-        """What is evaluated, which rows were left out, and the columns and types of each table as it was found.
+        """Return the evaluated tables, the faults of rows that were left out, and the original columns and types of each table.
 
         Raises
         ------
         FormatError
-            files are missing, cannot be read, have changed, or have other numbers of rows than shards.json says
+            files are missing, cannot be read, have changed, or have other numbers of rows than in shards.json
         InputError
             rows cannot be evaluated
         """
@@ -109,63 +109,63 @@ class Shard:
         return inputs, report.faults + faults, schemas
 
     def read_known(self, choice: Choice) -> Dataset:
-        """The images and categories with their attributes, these by the names of the protocol; as a rule no annotations."""
+        """Return the images and the categories of the protocol, with their attributes; usually no annotations."""
         truth: Any = self.truth
         if self.detections is None:
             tables = _tables(self.truth, GROUND_TRUTH[:2])
             truth = Dataset(tables["images"], tables["categories"], {})
-        with treating_malformed(MALFORMED_KEPT):  # of which none is looked at here
-            known = replace(choice.reading, masks=False).dataset(truth)
-        return with_own_classes(known, known.core("categories")["category_id"], choice.protocol)[0]
+        with treating_malformed(MALFORMED_KEPT):  # malformed rows are not used here
+            dataset = replace(choice.reading, masks=False).dataset(truth)
+        return with_own_classes(dataset, dataset.core("categories")["category_id"], choice.protocol)[0]
 
 
 def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
-    """The shards that addresses or patterns of them name, sorted by name.
+    """Return the shards at addresses or patterns, sorted by name.
 
     Parameters
     ----------
     truth
         a folder with shards.json, or folders: a pattern such as "shards/*", or a list. Each has tables images, annotations and
-        detections, as Parquet or Arrow files; categories are beside the folders, or in each. With `detections`, files of ground
-        truth of any format
+        detections, as Parquet or Arrow files; categories are next to the folders, or in each. With `detections`, files of
+        ground truth of any format
     detections
-        files of detections, as many as of ground truth; the first of both in the order of their names belong together
+        files of detections, as many as of ground truth; both pair up in the order of their names
 
     Raises
     ------
     ParameterError
-        an empty list, or something other than paths; there are more of one than of the other
-    FormatError
-        nothing has such a name, or only files have where folders are expected; shards.json or a folder that it names is
-        missing or damaged
+        an empty list, or something other than paths; different numbers of files
+        FormatError
+            nothing matches, or only files match where folders are expected; shards.json or a folder that it lists is missing or
+            damaged
     """
     patterns = _patterns("truth", truth)
     if detections is None:
-        found = _folders(patterns)
-        if len(found) == 1 and (layout := _layout(found[0])):
-            patterns = [f"{glob.escape(found[0])}/*"]
-            found = [f"{found[0]}/{name}" for name in layout]
-        elif len(found) == 1 and not is_shard(found[0]):
+        addresses = _folders(patterns)
+        if len(addresses) == 1 and (layout := _layout(addresses[0])):
+            patterns = [f"{glob.escape(addresses[0])}/*"]
+            addresses = [f"{addresses[0]}/{name}" for name in layout]
+        elif len(addresses) == 1 and not is_shard(addresses[0]):
             remedy = "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
-            raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
-        return _in_folders(found, patterns)
+            raise FormatError(f"contains neither {LISTING} nor images.parquet", remedy, path=addresses[0])
+        return _in_folders(addresses, patterns)
     truths, others = _addresses(patterns), _patterns("detections", detections)
     if has_listing(truths[0]):
         problem = f"{truths[0]} is a folder of shards, which have their detections already"
         raise ParameterError(problem, "leave out the other detections, or write other shards")
-    found = _addresses(others)
-    if len(truths) != len(found):
+    addresses = _addresses(others)
+    if len(truths) != len(addresses):
         raise ParameterError(
-            f"{counted(len(truths), 'file')} of ground truth, but {len(found):,} of detections: they belong together one by "
+            f"{counted(len(truths), 'file')} of ground truth, but {len(addresses):,} of detections: they pair up one by "
             "one, in the order of their names",
             "join them with `apframe shard`",
         )
-    return [Shard(name, a, b) for name, a, b in zip(_names(found), truths, found, strict=True)]
+    return [Shard(name, a, b) for name, a, b in zip(_names(addresses), truths, addresses, strict=True)]
 
 
-def _in_folders(found: Sequence[str], patterns: Sequence[str]) -> list[Shard]:
-    """The shards in folders; an error where all of a folder are asked for, and shards.json lists more."""
-    layouts = {parent: _layout(parent) for parent in dict.fromkeys(map(_parent, found))}
+def _in_folders(folders: Sequence[str], patterns: Sequence[str]) -> list[Shard]:
+    """Return the shards in folders; raise an error if a pattern selects all of a folder but shards.json lists more."""
+    layouts = {parent: _layout(parent) for parent in dict.fromkeys(map(_parent, folders))}
     for parent, layout in layouts.items():
         of_all = f"{glob.escape(parent)}/*"
         if layout and of_all in map(normal, patterns):
@@ -174,23 +174,23 @@ def _in_folders(found: Sequence[str], patterns: Sequence[str]) -> list[Shard]:
                 raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", _AGAIN, path=parent)
     return [
         Shard(name, each, None, layouts[_parent(each)].get(_name(each)))
-        for name, each in zip(_names(found), found, strict=True)
+        for name, each in zip(_names(folders), folders, strict=True)
     ]
 
 
-def _names(found: Sequence[str]) -> list[str]:
-    """The last part of each address; the whole address where several end alike."""
-    names = [_name(each) for each in found]
-    return names if len(set(names)) == len(names) else list(found)
+def _names(addresses: Sequence[str]) -> list[str]:
+    """Return the last part of each address, or the whole addresses if several have the same last part."""
+    names = [_name(each) for each in addresses]
+    return names if len(set(names)) == len(names) else list(addresses)
 
 
 def has_listing(address: str) -> bool:
-    """Whether a place is a folder of shards with a list of them, as `apframe shard` writes it."""
+    """Return True if an address is a folder of shards with a list of them, as `apframe shard` writes it."""
     return exists(f"{address}/{LISTING}")
 
 
 def is_shard(address: str, *, with_detections: bool = False) -> bool:
-    """Whether there is a table of images at an address, and one of detections if these are wanted, as in each shard's folder.
+    """Return True if an address has a table of images, and with `with_detections` one of detections, as folders of shards do.
 
     >>> is_shard(".")
     False
@@ -200,12 +200,12 @@ def is_shard(address: str, *, with_detections: bool = False) -> bool:
 
 
 def refuse_options_of_files(reading: Reading) -> None:
-    """An error if an option is given that says how files are read: the tables of shards are read without.
+    """Raise an error for an option for reading files, because the tables of shards need none.
 
     Raises
     ------
     ParameterError
-        it names the option
+        such an option is set
 
     >>> refuse_options_of_files(Reading(split="val"))
     Traceback (most recent call last):
@@ -218,47 +218,47 @@ def refuse_options_of_files(reading: Reading) -> None:
 
 
 def _folders(patterns: Sequence[str]) -> list[str]:
-    """The folders that patterns name; files of which a pattern names some too are left out."""
-    found = _addresses(patterns)
-    folders = [each for each in found if (not each.endswith(_FILES) if is_remote(each) else kind_at(each) == "folder")]
+    """Return the folders that patterns match; files that they match too are ignored."""
+    addresses = _addresses(patterns)
+    folders = [each for each in addresses if (not each.endswith(_FILES) if is_remote(each) else kind_at(each) == "folder")]
     if not folders:
         raise FormatError(
             "is not a folder with shards",
             "write shards with `apframe shard`, or name files of ground truth and files of detections",
-            path=found[0],
+            path=addresses[0],
         )
     return folders
 
 
 def _addresses(patterns: Sequence[str]) -> list[str]:
-    """The addresses that match patterns, each once, sorted by name."""
-    found: dict[str, None] = {}
+    """Return the addresses that match patterns, each once, sorted by name."""
+    addresses: dict[str, None] = {}
     for pattern in patterns:
         matching = expand(pattern)
         if not matching:
             is_one = glob.has_magic(pattern)
             problem = "no file or folder matches this pattern" if is_one else "there is no such file or folder"
             raise FormatError(problem, path=pattern)
-        found |= dict.fromkeys(matching)
-    return sorted(found, key=lambda address: (_name(address), address))
+        addresses |= dict.fromkeys(matching)
+    return sorted(addresses, key=lambda address: (_name(address), address))
 
 
-def _patterns(option: str, given: Any) -> list[str]:
-    """The patterns that an option has: one, or many in a list or whatever else yields them, such as `Path.glob`."""
-    is_many = isinstance(given, Iterable) and not isinstance(given, (str, Mapping)) and not hasattr(given, "__fspath__")
-    patterns = list(given) if is_many else [given]
+def _patterns(option: str, value: Any) -> list[str]:
+    """Return the patterns of an option: one, or many in a list or another iterable, such as `Path.glob`."""
+    is_many = isinstance(value, Iterable) and not isinstance(value, (str, Mapping)) and not hasattr(value, "__fspath__")
+    patterns = list(value) if is_many else [value]
     if not patterns:
         raise ParameterError("is an empty list", "name at least one shard", option=option)
     for each in patterns:
         if not (isinstance(each, str) or hasattr(each, "__fspath__")) or not str(each):
-            name = repr(each) if isinstance(each, (str, int, float)) or each is None else f"a {type(given).__name__}"
+            name = repr(each) if isinstance(each, (str, int, float)) or each is None else f"a {type(value).__name__}"
             problem = f"must be a path, a pattern of paths or a list of them, not {name}"
             raise ParameterError(problem, "use evaluate for data in memory", option=option)
     return [str(each) for each in patterns]
 
 
 def _layout(folder: str) -> dict[str, tuple[int, ...]]:
-    """How many rows the tables of each shard have, by its name; nothing where there is no shards.json."""
+    """Return the numbers of rows of the tables of each shard by its name; empty without shards.json."""
     path = f"{folder}/{LISTING}"
     if not exists(path):
         return {}
@@ -266,21 +266,21 @@ def _layout(folder: str) -> dict[str, tuple[int, ...]]:
 
 
 def _files(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, str]:
-    """The addresses of the tables of a shard; categories may be beside it."""
+    """Return the addresses of the tables of a shard; categories may be next to it."""
     return {name: _file([folder, _parent(folder)] if name == "categories" else [folder], name) for name in tables}
 
 
 def _file(folders: Sequence[str], name: str) -> str:
-    """The address of a table in the first of the folders that has it."""
+    """Return the address of a table in the first of the folders that has it."""
     for folder in folders:
-        found = [f"{folder}/{name}{ending}" for ending in _ENDINGS if exists(f"{folder}/{name}{ending}")]
-        if len(found) == 1:
-            return found[0]
-        if found:
+        addresses = [f"{folder}/{name}{ending}" for ending in _ENDINGS if exists(f"{folder}/{name}{ending}")]
+        if len(addresses) == 1:
+            return addresses[0]
+        if addresses:
             raise FormatError(f"{name}.parquet and {name}.arrow both exist", "keep one of them", path=folder)
     remedy = "a shard is a folder with images.parquet, annotations.parquet and detections.parquet, as `apframe shard` writes it"
     if has_listing(folders[0]):
-        remedy = "it has shards in it: name them, or this folder alone"
+        remedy = "it contains shards: name them, or only this folder"
     elif name == "categories":
         remedy = "put the categories of all shards there"
     raise FormatError(f"there is no {name}.parquet", remedy, path=folders[-1])
@@ -298,16 +298,16 @@ def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) 
 
 
 def _in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the order of their numbers in the whole input, if they have such."""
+    """Sort rows by their numbers in the whole input, if they have such numbers."""
     _refuse_numbers(table, frame)
     return frame if INPUT_ROW not in frame.columns or frame[INPUT_ROW].is_sorted() else frame.sort(INPUT_ROW)
 
 
 def _refuse_numbers(table: str, frame: pl.DataFrame) -> None:
-    """An error where rows have numbers in the whole input that are no such numbers."""
+    """Raise an error if the column of numbers in the whole input has other values."""
     if INPUT_ROW not in frame.columns:
         return
-    number, remedy = frame[INPUT_ROW], "number the rows of all shards through, from 0, or leave the column out"
+    number, remedy = frame[INPUT_ROW], "number the rows of all shards consecutively from 0, or leave the column out"
     if not number.dtype.is_integer() or number.null_count():
         raise ColumnError("is not a whole number in every row", remedy, table=table, column=INPUT_ROW)
     number = number.sort()

@@ -1,4 +1,4 @@
-"""Temporary folders for what does not fit into memory."""
+"""Temporary folders for data that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from apframe.wording import reason
 
 
 class Temporary:
-    """A temporary folder, removed when nothing refers to it any more, at the end of the process at the latest.
+    """A temporary folder, removed when nothing refers to it any more, or at the end of the process.
 
-    A process that is killed leaves its folder behind, and the next one that needs such a folder removes it.
+    If a process is killed, its folder is removed by the next process that needs such a folder.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Temporary:
     Raises
     ------
     OutputError
-        there is no place for it
+        it cannot be created
 
     >>> folder = Temporary()
     >>> path = folder.path
@@ -47,14 +47,14 @@ class Temporary:
             place = Path(tempfile.gettempdir())
             self.path = opened.enter_context(new_folder(place / "apframe-scale"))
         except OSError as error:
-            what = "no temporary folder can be made" if place is None else "cannot be written"
+            what = "no temporary folder can be created" if place is None else "cannot be written"
             remedy = "set TMPDIR to a folder that can be written to"
             raise OutputError(f"{what} ({reason(error)})", remedy, path=place) from error
         self.close = weakref.finalize(self, opened.close)
 
     @contextmanager
     def writing(self, what: str, remedy: str = "set TMPDIR to a folder with more space") -> Iterator[None]:
-        """Write into the folder; if that fails, the folder is removed, and the error says what cannot be written and where.
+        """Write into the folder; if that fails, remove it and raise an error that says what cannot be written and where.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The verdicts of a shard as a file: Arrow rows, one for each list. Some rows of those of all shards put together."""
+"""The verdicts of a shard as a file of Arrow rows, one for each list, and the merge of rows of all shards."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from apframe.exceptions import FormatError, OutputError
 from apframe.matching.concatenation import merge
 from apframe.matching.verdicts import Verdicts, list_bounds
 from apframe.scale.sharded_merge import Head
-from apframe.wording import reason, spelled
+from apframe.wording import option_name, reason
 
 _HEAD, _IMAGES = b"apframe", b"images"
 _SUM = 4  # bytes of the checksum at the end of a file
-_ENDS = ("detection", "annotation")  # what a hit connects
+_ENDS = ("detection", "annotation")  # the two ends of a hit
 _WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.uint32) | dict.fromkeys(
     ("first", "last"), np.uint16
 )
 _ORDER = ("list", "image", "row", "place", "score", "inside", "counts", "weight")
 
 
-def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.RecordBatch:
-    """The verdicts as rows, one for each list, in the order of the lists.
+def to_arrow(verdicts: Verdicts, facts: Mapping[str, Any]) -> pa.RecordBatch:
+    """Convert verdicts to Arrow rows, one for each list, in the order of the lists.
 
     Parameters
     ----------
     verdicts
         of one shard
-    said
-        what else the table says of the shard, as JSON holds it
+    facts
+        further facts about the shard, as JSON
 
     Returns
     -------
     Columns `detection.image`, `detection.score`, ..., `annotation.image`, ..., `hit.detection`, ..., each a list of numbers:
-    what `Verdicts` has of these, but for the number of the list. Numbers of images are those in the shard, and a hit has the
-    places of the two in their list. 18 bytes for each detection, 9 for each annotation and 20 or more for each hit.
+    the columns of `Verdicts` except the number of the list. Images are numbered within the shard, and a hit has the positions
+    of both ends in their list. 18 bytes for each detection, 9 for each annotation and 20 or more for each hit.
 
     >>> from apframe.matching.verdicts import example
     >>> table = to_arrow(example(), {"shard": "00000"})
-    >>> table["detection.score"].to_pylist(), head_of(table).said["shard"]
+    >>> table["detection.score"].to_pylist(), head_of(table).facts["shard"]
     ([[0.9, 0.8]], '00000')
     """
     n = verdicts.lists.height
     detections, annotations, hits = verdicts.detections, verdicts.annotations, verdicts.hits
-    hits = hits.sort("detection", maintain_order=True)  # at each limit they are already
+    hits = hits.sort("detection", maintain_order=True)  # at each limit they are sorted already
     bounds = [list_bounds(table["list"].to_numpy(), n) for table in (detections, annotations)]
     bounds.append(np.searchsorted(hits["detection"].to_numpy(), bounds[0]))
     number = detections["list"].gather(hits["detection"]).to_numpy()
@@ -69,21 +69,21 @@ def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.RecordBatch:
                 columns[f"{kind}.{column.name}"] = pa.LargeListArray.from_arrays(bounds_of_lists, pl.Series(small).to_arrow())
     ids = BytesIO()
     verdicts.images.write_ipc(ids)
-    return pa.record_batch(columns).replace_schema_metadata({_HEAD: json.dumps(said).encode(), _IMAGES: ids.getvalue()})
+    return pa.record_batch(columns).replace_schema_metadata({_HEAD: json.dumps(facts).encode(), _IMAGES: ids.getvalue()})
 
 
 def head_of(table: pa.RecordBatch) -> Head:
-    """What is known of a shard beside its verdicts."""
-    said: dict[str, Any] = json.loads(table.schema.metadata[_HEAD])
+    """Return the facts about a shard that are stored with its verdicts."""
+    facts: dict[str, Any] = json.loads(table.schema.metadata[_HEAD])
     images = pl.read_ipc(BytesIO(table.schema.metadata[_IMAGES]))["image_id"]
-    return Head(said, images, np.diff(_bounds(table["detection.image"])))
+    return Head(facts, images, np.diff(_bounds(table["detection.image"])))
 
 
 def write_verdicts(table: pa.RecordBatch, path: Path) -> None:
-    """Write verdicts as an Arrow file with a checksum after it, which appears whole or not at all, whoever else writes it.
+    """Write verdicts as an Arrow file with a checksum at the end, which appears completely or not at all.
 
-    Others may write the same file meanwhile: a task may run twice, and processes may share a folder. What a killed process left
-    of this file is removed.
+    Others may write the same file at the same time: a task may run twice, and processes may share a folder. Remainders of a
+    killed process are removed.
 
     Raises
     ------
@@ -99,18 +99,18 @@ def write_verdicts(table: pa.RecordBatch, path: Path) -> None:
         with part.open("wb") as file:
             file.write(content)
             file.write(crc32(content).to_bytes(_SUM))
-        with suppress(FileNotFoundError):  # another process was faster, and has removed this part
+        with suppress(FileNotFoundError):  # another process was faster and has removed this part
             part.replace(path)
         for left in path.parent.glob(f".{path.name}.*.part"):
             left.unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
-        remedy = f"name another folder with {spelled('work', '')}"
+        remedy = f"name another folder with {option_name('work', '')}"
         raise OutputError(f"cannot be written ({reason(error)})", remedy, path=path.parent) from error
 
 
 def read_verdicts(path: Path) -> pa.RecordBatch:
-    """Verdicts in a file, of which only that is read which is looked at.
+    """Open the verdicts in a file, which are read only as far as they are used.
 
     Raises
     ------
@@ -120,14 +120,14 @@ def read_verdicts(path: Path) -> pa.RecordBatch:
     try:
         return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer()[:-_SUM]).get_batch(0)
     except FileNotFoundError:
-        remedy = f"{spelled('work', '')} is a folder that all workers share with this process, and stays as long as it is used"
-        raise FormatError("the verdicts of a shard are not there", remedy, path=path) from None
-    except (OSError, ValueError, pa.ArrowException) as error:  # the latter two of damaged files
+        remedy = f"{option_name('work', '')} must be a folder that all workers share with this process and that is kept"
+        raise FormatError("the verdicts of a shard are missing", remedy, path=path) from None
+    except (OSError, ValueError, pa.ArrowException) as error:  # the latter two for damaged files
         raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error
 
 
 def is_intact(path: Path) -> bool:
-    """Whether a file holds what `write_verdicts` was given: a machine that loses its power may leave zeros in it."""
+    """Return True if the checksum of a file is right; a machine that loses power may leave zeros in the file."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -138,7 +138,7 @@ def is_intact(path: Path) -> bool:
 def join_arrow(
     parts: Sequence[pa.RecordBatch], whole: Verdicts, codes: Sequence[np.ndarray], first_rows: Sequence[tuple[int, int]]
 ) -> Verdicts:
-    """The verdicts of the same lists of several shards put together.
+    """Merge the verdicts of the same lists of several shards.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def join_arrow(
     codes
         the number among all images of each image of a shard
     first_rows
-        what is added to the `row` of the detections and of the annotations of each shard
+        the offsets of `row` of the detections and of the annotations of each shard
 
     >>> from apframe.matching.verdicts import example
     >>> table = to_arrow(example(), {})
@@ -159,8 +159,8 @@ def join_arrow(
     """
     n = whole.lists.height
     tables: dict[str, dict[str, np.ndarray]] = {}
-    lengths: dict[str, np.ndarray] = {}  # of the lists of one part after the other
-    common = set(parts[0].schema.names).intersection(*(part.schema.names for part in parts))  # weights are of all or of none
+    lengths: dict[str, np.ndarray] = {}  # lengths of the lists of one part after the other
+    common = set(parts[0].schema.names).intersection(*(part.schema.names for part in parts))  # all parts or none have weights
     for kind in (*_ENDS, "hit"):
         names = [name for name in parts[0].schema.names if name.startswith(f"{kind}.") and name in common]
         tables[kind] = {name.split(".")[1]: np.concatenate([_numbers(part[name]) for part in parts]) for name in names}
@@ -181,21 +181,21 @@ def join_arrow(
         tables["hit"][kind] = tables["hit"][kind] + np.repeat(np.cumsum(each) - each, lengths["hit"])
     for columns in tables.values():
         columns |= {name: columns[name].astype(dtype, copy=False) for name, dtype in _WIDE.items() if name in columns}
-    found, expected = ({name: tables[kind][name] for name in _ORDER if name in tables[kind]} for kind in _ENDS)
-    return merge(whole, found, expected, tables["hit"])
+    detections, annotations = ({name: tables[kind][name] for name in _ORDER if name in tables[kind]} for kind in _ENDS)
+    return merge(whole, detections, annotations, tables["hit"])
 
 
 def _numbers(lists: pa.LargeListArray) -> np.ndarray:
-    """All numbers in a column of lists, without a copy; `to_numpy` would import pandas where that is installed."""
+    """Return all numbers in a column of lists, without a copy; `to_numpy` would import pandas if it is installed."""
     numbers, bounds = np.frombuffer(lists.buffers()[3] or b"", dtype=str(lists.type.value_type)), _bounds(lists)
     return numbers[bounds[0] : bounds[-1]]
 
 
 def _bounds(lists: pa.LargeListArray) -> np.ndarray:
-    """Where each list of a column begins among its numbers, and where the last one ends."""
+    """Return the positions where each list of a column begins among its numbers, and where the last one ends."""
     return np.frombuffer(lists.buffers()[1], dtype=np.int64)[lists.offset : lists.offset + len(lists) + 1]
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """The numbers in the smallest type that holds them, of at least 8 bits."""
+    """Cast numbers to the smallest type that fits them, of at least 8 bits."""
     return values.astype(np.min_scalar_type(values.max(initial=0)))

@@ -1,4 +1,4 @@
-"""`write_shards`: ground truth and detections of any format, cut into shards of whole images."""
+"""`write_shards`: cut ground truth and detections of any format into shards of whole images."""
 
 from __future__ import annotations
 
@@ -42,34 +42,35 @@ def write_shards(
 ) -> pl.DataFrame:
     """Cut a data set and its detections into shards of whole images, for `evaluate_shards`.
 
-    The images are divided by their sorted ids into `n` runs of about the same number of images. Each shard is a folder with
-    `images.parquet`, `annotations.parquet` and `detections.parquet`; beside them are `categories.parquet` and `shards.json`,
-    which is written last. Annotations and detections get a column `input_row`, their number in the whole input, from 0.
+    The images are divided by their sorted ids into `n` groups of about the same size. Each shard is a folder with
+    `images.parquet`, `annotations.parquet` and `detections.parquet`; next to the folders are `categories.parquet` and
+    `shards.json`, which is written last. Annotations and detections get a column `input_row`, their number in the whole input,
+    from 0.
 
-    In memory are the ground truth, a few parts of the detections, and in the end the detections of as many shards as there are
-    threads. These are read in parts, so that they may be much larger than the memory: COCO's results (a JSON list, or JSON
-    lines), Parquet, Arrow, and Hugging Face's rows as Parquet or JSON lines. They are read at once if values of an attribute
-    are of different kinds, such as text and numbers. Detections in other formats are always read at once.
+    Memory holds the ground truth, a few parts of the detections, and at the end the detections of as many shards as there are
+    threads. These formats of detections are read in parts, so that they may be much larger than memory: COCO's results (a
+    JSON list, or JSON lines), Parquet, Arrow, and Hugging Face's rows as Parquet or JSON lines. They are read at once if values
+    of an attribute have different kinds, such as text and numbers. Detections in other formats are always read at once.
 
-    Boxes with a negative side, and other rows whose shape cannot be right, are written as they are: `evaluate_shards` refuses
-    them, or with its option `invalid` drops or keeps them.
+    Boxes with a negative side, and other malformed shapes, are written unchanged: `evaluate_shards` rejects them, or with its
+    option `invalid` drops or keeps them.
 
-    While it writes, this takes about twice as much disk space as the shards.
+    While it writes, it needs about twice the disk space of the shards.
 
     Parameters
     ----------
     truth
-        as `evaluate` takes it; also a list of files, or a pattern such as "gt/*.json". Then each image is in one file, and
-        categories have the same ids in all of them; ids of annotations that repeat are replaced by numbers from 1.
+        as for `evaluate`; also a list of files, or a pattern such as "gt/*.json". Then each image is in one file, and
+        categories have the same ids in all of them; repeated ids of annotations are replaced by numbers from 1.
     detections
-        as `evaluate` takes them; also a list or a pattern of files, in any order and divided in any way. Ids of detections that
-        repeat in other files are replaced by numbers from 1.
+        as for `evaluate`; also a list or a pattern of files, in any order and divided in any way. Ids of detections that repeat
+        in other files are replaced by numbers from 1.
     folder
-        where to write; it must not exist yet, or be empty. It appears whole or not at all.
+        the folder to write; it must not exist yet, or be empty. It appears completely or not at all.
     n
-        the number of shards. There are never more than images.
+        the number of shards, at most the number of images.
     unknown_images, image_attributes
-        as `evaluate` takes them.
+        as for `evaluate`.
 
     Returns
     -------
@@ -78,11 +79,11 @@ def write_shards(
     Raises
     ------
     InputError
-        bad data, with the rows named.
+        bad data; the message has the rows.
     ParameterError
         bad options.
     OutputError
-        the folder holds something, or cannot be written.
+        the folder is not empty, or cannot be written.
 
     Warns
     -----
@@ -116,7 +117,7 @@ def write_shards(
 
 
 def _cut(dataset: Dataset, n: int) -> ShardAssignment:
-    """The images in the order of their ids, cut into at most so many runs."""
+    """Cut the images, in the order of their ids, into at most `n` groups."""
     ids = dataset.core("images")["image_id"].sort()
     n_shards = max(1, min(n, len(ids)))
     place = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -129,8 +130,8 @@ def _write(folder: Path, cut: ShardAssignment, parts: Iterator[tuple[int, Any]],
     folder.mkdir()
     waiting = folder / _WAITING
     waiting.mkdir()
-    found = ShardedRows("detections", waiting, cut.n_shards)
-    replaces_ids = take_detections(found, cut, parts, drops_unknown=drops_unknown)
+    shard_rows = ShardedRows("detections", waiting, cut.n_shards)
+    replaces_ids = take_detections(shard_rows, cut, parts, drops_unknown=drops_unknown)
     names = [shard_name(number) for number in range(cut.n_shards)]
     for name in names:
         (folder / name).mkdir()
@@ -139,17 +140,17 @@ def _write(folder: Path, cut: ShardAssignment, parts: Iterator[tuple[int, Any]],
     annotations = dataset.annotations.with_columns(numbered(0, dataset.annotations.height))
     n_images = _write_rows(folder, names, "images", dataset.images.sort("image_id"), cut)
     n_annotations = _write_rows(folder, names, "annotations", annotations, cut)
-    schema = found.schema
+    schema = shard_rows.schema
 
     def write_detections(number: int) -> None:
-        rows = found.of_shard(number, schema)
+        rows = shard_rows.of_shard(number, schema)
         if replaces_ids:
             rows = rows.with_columns(pl.col(INPUT_ROW).cast(pl.Int64).alias("detection_id") + 1)
         _write_table(folder / names[number] / "detections.parquet", rows)
 
     map_parts(write_detections, range(cut.n_shards))
-    n_detections = found.counts
-    found.keep(0)
+    n_detections = shard_rows.counts
+    shard_rows.keep(0)
     waiting.rmdir()
     layout = pl.DataFrame([names, n_images, n_annotations, n_detections], LAYOUT, orient="col")
     write_layout(layout, folder)
@@ -157,7 +158,7 @@ def _write(folder: Path, cut: ShardAssignment, parts: Iterator[tuple[int, Any]],
 
 
 def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: ShardAssignment) -> list[int]:
-    """Write the rows of a table in memory into the folders of their shards; the numbers of their rows."""
+    """Write the rows of a table in memory into the folders of their shards, and return the numbers of rows."""
     parts = list(rows_of_shards(rows, cut.of(rows), cut.n_shards))
     for name, part in zip(names, parts, strict=True):
         _write_table(folder / name / f"{table}.parquet", part)

@@ -55,7 +55,7 @@ def confusion(
     """
     alt = load_altair()
     one_of("kind", kind, ("matrix", "cells"))
-    most = whole_number("most", most, most=60)
+    most = whole_number("most", most, max_value=60)
     needs = [*(f"{side}_{name}" for side in SIDES for name in ("category_id", "name")), "n"]
     table = table_of(confusion, "confusion", "confusion", needs, options)
     if table.is_empty():

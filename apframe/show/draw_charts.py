@@ -48,7 +48,7 @@ def draws(
     >>> chart.save("draws.html")  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(draws, "draws", "draws", ["metric", "estimate", "value"], options)
-    bins = whole_number("bins", bins, most=1000)
+    bins = whole_number("bins", bins, max_value=1000)
     proper_share("confidence", confidence)
     labels = [name for name in (RUN, "metric", "run_a", "run_b", "estimate") if name in table.columns]
     if table.select(labels).n_unique() > 1:

@@ -38,7 +38,7 @@ class FittedTable(pl.DataFrame):
     digits: ClassVar[int]
 
     @property
-    def least(self) -> Sequence[str]:
+    def expendable(self) -> Sequence[str]:
         """The least informative columns, in the order in which they are left out; after them the last ones are."""
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class FittedTable(pl.DataFrame):
     def _fit(self, width: int | None) -> tuple[str, list[str]]:
         """The table as text within a width, and the columns that are left out."""
         groups = dict[str, list[str]]()
-        for name in [*self.least, *(name for name in reversed(self.columns) if name not in self.least)]:
+        for name in [*self.expendable, *(name for name in reversed(self.columns) if name not in self.expendable)]:
             groups.setdefault(_END.sub("", name), []).append(name)
         return fit(pl.DataFrame(self), width, [tuple(group) for group in groups.values()], self._drawn)
 
@@ -103,7 +103,7 @@ class SliceTable(FittedTable):
     digits = 3
 
     @property
-    def least(self) -> Sequence[str]:
+    def expendable(self) -> Sequence[str]:
         """The least informative columns, in the order in which they are left out."""
         errors = [name for name in self.columns if name.endswith("_se") and name[:-3] in self.columns]
         recalls = {name: found for name in self.columns if (found := _RECALL.fullmatch(name))}
@@ -130,7 +130,7 @@ class ComparisonTable(FittedTable):
     digits = 4
 
     @property
-    def least(self) -> Sequence[str]:
+    def expendable(self) -> Sequence[str]:
         """The least informative columns, in the order in which they are left out."""
         runs = [name for name in ("run_a", "run_b") if name in self.columns]
         same = [name for name in runs if self[name].n_unique() < 2]

@@ -66,7 +66,7 @@ def scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260,
     >>> chart.save("scores.html")  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
-    bins = whole_number("bins", bins, most=1000)
+    bins = whole_number("bins", bins, max_value=1000)
     found, n_missed = _found(table)
     counts = _count_scores(found, bins)
     present = [name for name in _OUTCOMES if counts[name].sum()]

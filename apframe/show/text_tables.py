@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.show.terminal import CONTROLS, one_line
 
-Least = Sequence[str | tuple[str, ...]]
+Expendable = Sequence[str | tuple[str, ...]]
 """The least informative columns of a table, in the order in which they are left out; those of a group go together."""
 
 
@@ -20,13 +20,13 @@ def table_lines(
     *,
     plain: bool = False,
     width: int | None = None,
-    least: Least = (),
+    expendable: Expendable = (),
 ) -> str:
     r"""Draw a table for people, one line per row, with the control characters in names and texts written out.
 
     `digits` is the number of decimals; `plain` draws in ASCII. If the table is wider than `width`, texts are shortened first.
-    Then columns are left out, those of `least` before the last ones and those of a group together, and named below the table.
-    None draws the whole table.
+    Then columns are left out, first those of `expendable`, groups as a whole, then the last ones; they are named below the
+    table. None draws the whole table.
 
     >>> print(table_lines(pl.DataFrame({"name": ["a\nb"], "ap": [0.25]}), 3, plain=True))
     +------+-------+
@@ -35,18 +35,18 @@ def table_lines(
     | a\nb | 0.250 |
     +------+-------+
     """
-    drawn, left_out = fit(written_out(table), width, least, lambda part, length: _draw(part, digits, plain, length))
+    drawn, left_out = fit(written_out(table), width, expendable, lambda part, length: _draw(part, digits, plain, length))
     return drawn + not_shown(left_out, width)
 
 
 def fit(
-    table: pl.DataFrame, width: int | None, least: Least, draw: Callable[[pl.DataFrame, int], str]
+    table: pl.DataFrame, width: int | None, expendable: Expendable, draw: Callable[[pl.DataFrame, int], str]
 ) -> tuple[str, list[str]]:
     """Fit a table into a width as `table_lines` does, and name the columns that are left out.
 
     `draw` draws some of the columns, with texts of at most a length.
     """
-    order = [(each,) if isinstance(each, str) else each for each in least]
+    order = [(each,) if isinstance(each, str) else each for each in expendable]
     named = {name for group in order for name in group}
     order += [(name,) for name in reversed(table.columns) if name not in named]
     order = [group for group in order if {*group} & {*table.columns}]

@@ -10,7 +10,7 @@ from apframe import static_table
 from apframe.exceptions import ParameterError
 from apframe.registry import Registry
 from apframe.similarity.pairs import Similarity
-from apframe.wording import did_you_mean, first_line, same_name, spelled
+from apframe.wording import did_you_mean, first_line, option_name, same_name
 
 # the module and class of each, and its iou_type (None: any), by name. Messages name the first similarity of an iou_type
 _ROWS: dict[str, tuple[str, str | None]] = {
@@ -96,7 +96,7 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
     if iou_type not in _TO_NAME:
         iou_types = list(dict.fromkeys(kind for _, kind in _ROWS.values() if kind is not None))
         remedy = f"{did_you_mean(iou_type, iou_types)}; for other names give a similarity of your own"
-        raise ParameterError(f"no {spelled('iou_type')} {iou_type!r}", remedy)
+        raise ParameterError(f"no {option_name('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(
         f"iou_type={iou_type!r} does not match {type(similarity).__name__}()",
         f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}",

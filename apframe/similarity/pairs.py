@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError
 from apframe.tables.shapes.shape import Shape
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
     of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if columns == "mask" else ""
     return ColumnError(
         f"no column {columns}, needed to compare by {similarity.words}",
-        f"supply it{of_coco}, or choose an {spelled('iou_type')} or a similarity that does not need it",
+        f"supply it{of_coco}, or choose an {option_name('iou_type')} or a similarity that does not need it",
         table=table,
     )
 

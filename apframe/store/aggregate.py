@@ -1,14 +1,14 @@
 """Average precision in SQL, with the numbers of the Polars expression of that name (`apframe.lists.average_precision`).
 
-`average_precision(relevant, score, n_positives)` is an aggregate for GROUP BY, in the words of the expression:
+`average_precision(relevant, score, n_positives)` is an aggregate for GROUP BY, with the arguments of the expression:
 
-- `relevant` is a flag or a grade, of which more than 0 is positive; null is not relevant.
-- `score` is anything that has an order, the highest first: a number, `-rank`, `row(score, document_id)`. Null: not retrieved.
-- `n_positives` is the same in all rows of a group: all positives there are. Null or 0 gives null.
+- `relevant` is a flag or a grade, which is positive if above 0; null is not relevant.
+- `score` is any sortable value, highest first: a number, `-rank`, `row(score, document_id)`. Null means not retrieved.
+- `n_positives` is the number of all positives, the same in all rows of a group. Null or 0 gives null.
 - `definition := 'coco101'` names one of `SQL_DEFINITIONS`; 'step' is the default.
-- `then_by := detection_id` orders equal scores, ascending. A group in SQL has no order of its own, so without it, or where
-  it is equal too, positives come last: what the expression calls ties="worst".
-- NaN, fewer n_positives than positives, and several n_positives in a group are errors.
+- `then_by := detection_id` orders equal scores, ascending. A group in SQL has no order of its own, so without it, or if it
+  is equal too, positives come last: ties="worst" of the expression.
+- NaN, fewer n_positives than positives, and different n_positives in a group are errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SQL_DEFINITIONS = [definition.name for definition in IN_SQL]
 
 @cache
 def average_precision_macro() -> str:
-    """The statement that creates the aggregate: `average_precision.sql`, with the definitions of `apframe.metrics.definitions`.
+    """Return the statement that creates the aggregate: `average_precision.sql` with `apframe.metrics.definitions`.
 
     >>> import duckdb
     >>> with duckdb.connect() as connection:

@@ -1,4 +1,4 @@
-"""DuckDB files: tables written with average precision as an aggregate, whole or not at all."""
+"""DuckDB files of tables, with average precision as an aggregate, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_MARK = "apframe"  # the table that marks a file as ours
-_LENGTH = 100_000  # rows that are written at once, at least
+_MARK = "apframe"  # the table that marks a file as written by apframe
+_LENGTH = 100_000  # minimum number of rows that are written at once
 
 
 def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBPyConnection:
-    """A connection to a DuckDB file, such as `write_database` writes, whose tables are those of the file.
+    """Open a connection to a DuckDB file, such as `write_database` writes.
 
     Raises
     ------
     FormatError
-        it is damaged, of another version of DuckDB, or open elsewhere
+        the file is damaged, was written by another version of DuckDB, or is open elsewhere
     """
     import duckdb
 
@@ -44,7 +44,7 @@ def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBP
 
 
 def is_database(path: str | Path) -> bool:
-    """Whether there is a DuckDB file at a path."""
+    """Return True if there is a DuckDB file at a path."""
     if kind_at(path) != "file":
         return False
     with Path(path).open("rb") as file:
@@ -54,14 +54,14 @@ def is_database(path: str | Path) -> bool:
 def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterable[pl.LazyFrame]]) -> None:
     """Write the tables as a DuckDB file, with `average_precision`, and a table `apframe` (version, created) that marks it.
 
-    A table that is given as several frames of one schema is written part by part, small ones together, so that it is never
-    held whole. The file appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text. Columns
-    are called as in `connect`, with the same warning.
+    A table may be several frames of one schema; they are written part by part, small parts together, so that the table is never
+    in memory as a whole. The file appears complete or not at all, and replaces a file written by apframe. Enum columns become
+    text. Columns are named as in `connect`, with the same warning.
 
     Raises
     ------
     OutputError
-        something else is there, the file is open elsewhere, or it cannot be written
+        the path holds something else, the file is open elsewhere, or it cannot be written
 
     >>> import duckdb, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,17 +84,17 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
                         renamed[name], table = names, table.rename(names)
                     _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
                 connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
-                connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
-            refuse_foreign_file(path)  # that came there since
+                connection.execute("CHECKPOINT")  # closing does the same, but reports no error if the disk is full
+            refuse_foreign_file(path)  # which may have appeared since
         except duckdb.Error as error:
             raise OutputError(f"cannot be written ({reason(error)})", path=path) from error
     with writing(path):
-        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # a remainder of the replaced file
     warn_of_renamed(renamed)
 
 
 def refuse_foreign_file(path: str | Path) -> None:
-    """Raise an OutputError if a database cannot be written there because the place holds something else."""
+    """Raise an OutputError if a database cannot be written to a path because something else is there."""
     import duckdb
 
     path = to_write(path)
@@ -106,17 +106,17 @@ def refuse_foreign_file(path: str | Path) -> None:
         raise OutputError("this is a folder", "name a file", path=path)
     remedy = "name another file"
     try:
-        if is_database(path):  # a file of which DuckDB would make something is left alone
+        if is_database(path):  # otherwise DuckDB might turn the file into a database
             with duckdb.connect(path, read_only=True) as connection:
                 connection.execute(f"SELECT version, created FROM {_MARK}")
             return
     except (duckdb.CatalogException, duckdb.BinderException):
-        pass  # it has no such table, or one with other columns
+        pass  # it has no such table, or the table has other columns
     except duckdb.Error as error:
         raise OutputError(f"is open elsewhere, or damaged ({reason(error)})", f"close it, or {remedy}", path=path) from None
     except OSError as error:
         raise OutputError(f"cannot be read ({reason(error)})", remedy, path=path) from None
-    raise OutputError("is there already and is not a database that apframe wrote", remedy, path=path)
+    raise OutputError("exists and is not a database written by apframe", remedy, path=path)
 
 
 def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterable[pl.LazyFrame]) -> None:
@@ -130,7 +130,7 @@ def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterab
 
     verb = f"CREATE TABLE {quoted} AS"
     insertion: Future[None] | None = None
-    with pool() as others:  # one part is written while the next is made
+    with pool() as others:  # one part is written while the next is computed
         for frame in _of_some_length(parts):
             if insertion:
                 insertion.result()
@@ -139,11 +139,11 @@ def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterab
     if insertion:
         insertion.result()
     else:
-        raise ParameterError(f"{name}: no frame was given", "a table without rows is a frame without rows")
+        raise ParameterError(f"{name} has no frame", "pass a frame without rows for an empty table")
 
 
 def _of_some_length(parts: Iterable[pl.LazyFrame]) -> Iterator[pl.DataFrame]:
-    """The parts, small ones together: DuckDB takes as long for one row as for thousands."""
+    """Yield the parts, small ones combined, because DuckDB takes as long for one row as for thousands."""
     frames: list[pl.DataFrame] = []
     for part in parts:
         frames.append(part.collect())

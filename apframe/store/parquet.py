@@ -1,4 +1,4 @@
-"""A folder of Parquet files, one per table, with a manifest: how an evaluation is kept."""
+"""Stored sets: a folder of Parquet files, one per table, with a manifest."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _HELD = {DETECTION: "an evaluation of detection", RETRIEVAL: "an evaluation of r
 
 
 def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], manifest: Mapping[str, Any]) -> None:
-    """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
+    """Write every table as `{name}.parquet`, and the manifest. The folder appears complete or not at all.
 
-    The footer of every file says what it is, wherever it is copied: `apframe.table`, `apframe.schema_version`,
-    `apframe.kind`, `apframe.manifest`, the manifest as JSON without the numbers of rows, and `apframe.set_id`: 32 random
-    digits, new for each write, which are in the manifest too and tell files of this write from those of another. Lazy tables
-    are computed on the way into their files.
+    The footer of every file identifies it even after it is copied: `apframe.table`, `apframe.schema_version`, `apframe.kind`,
+    `apframe.manifest` (the manifest as JSON without the numbers of rows), and `apframe.set_id`, 32 random digits that are new
+    for each write and also in the manifest, so that files of different writes can be distinguished. Lazy tables are computed
+    while they are written.
 
-    An earlier set at the same place is replaced as a whole, see `replacing`. A folder that holds anything else is left alone.
+    An earlier set in the same folder is replaced as a whole, see `replacing`. A folder with any other content is left alone.
 
     Raises
     ------
     OutputError
-        the folder holds something else, is a file, or cannot be written
+        the folder contains something else, is a file, or cannot be written
     """
     folder = to_write(folder)
     refuse_foreign(folder, manifest["kind"])
@@ -61,19 +61,19 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
             name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
         }
         write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
-        refuse_foreign(folder, contents["kind"])  # that came there since
+        refuse_foreign(folder, contents["kind"])  # which may have appeared since
 
 
 def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
-    """The manifest of a folder that `write_tables` wrote, of the kind ("detection", "retrieval", "report") if one is named.
+    """Read the manifest of a folder that `write_tables` wrote, if named of a kind ("detection", "retrieval", "report").
 
     Raises
     ------
     FormatError
-        there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
+        the folder does not exist, is a file or not a stored set, has another schema version or kind, or lacks files
     """
     folder = Path(folder)
-    literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
+    literal(folder)  # tables contain the names of runs, which must be UTF-8
     with reading_from(folder):
         return _read_manifest(folder, kind, needed)
 
@@ -89,7 +89,7 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     if manifest is None:
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
         inside = {path.parent: find_manifest(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}"))}
-        runs = [str(path) for path, found in inside.items() if found is not None and found.get("kind") != REPORT]
+        runs = [str(path) for path, other in inside.items() if other is not None and other.get("kind") != REPORT]
         if runs:
             raise FormatError(what, f"name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(what, "write one with --out or Evaluation.write_parquet")
@@ -105,7 +105,7 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     if problem := damage(manifest):
         raise FormatError(f"{MANIFEST} is damaged, {problem}", "evaluate again", path=folder)
     strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
-    if strange:  # which may be paths, such as ../../secret
+    if strange:  # these names may be paths, such as ../../secret
         raise FormatError(f"{MANIFEST} is damaged, no table is called {listed(strange)}", "evaluate again", path=folder)
     gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
@@ -126,23 +126,23 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
 
 
 def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:
-    """The hash of an input table in the manifest: without its attributes, which no number depends on."""
+    """Return the hash of an input table for the manifest, without its attributes, on which no number depends."""
     present = table.collect_schema()
     return content_hash(table.select(column.name for column in TABLES[name] if column.name in present))
 
 
 def upgrade_evaluation(folder: str | Path) -> bool:
-    """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is so already.
+    """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is up to date.
 
-    Sets of 0.5.0 are read either way. Tables and numbers stay as they are, and so do the time and the versions by which they
-    were computed.
+    Sets of 0.5.0 can also be read without this. Tables and numbers do not change, nor do the time and the versions in the
+    manifest.
 
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        the folder is not a stored evaluation, has another schema version, or is incomplete
     OutputError
-        it cannot be written
+        the folder cannot be written
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -160,12 +160,12 @@ def upgrade_evaluation(folder: str | Path) -> bool:
 
 
 def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a manifest says of a name and tags: nothing of what is not given.
+    """Return the entries of a manifest for a name and tags; None adds no entry.
 
     Raises
     ------
     ParameterError
-        a name that is no text or empty; tags that are no mapping of names to texts, finite numbers or flags
+        a name that is not text or is empty; tags that are not a mapping of names to texts, finite numbers or flags
 
     >>> labels("baseline", {"lr": 0.1, "epoch": 7})
     {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
@@ -184,9 +184,9 @@ def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns: Mapping[str, Mapping[str, Any]]) -> None:
-    """An error where a table of a set is not as it was written: it lacks one of these columns, or has it of another type.
+    """Raise an error if a table of a set was changed: it lacks one of these columns, or a column has another type.
 
-    `columns` says the types, by table and column; None: any. Tables of which it says nothing may have any columns.
+    `columns` contains the types by table and column; None accepts any type. Other tables may have any columns.
     """
     for name, expected in columns.items():
         if name not in tables:
@@ -201,13 +201,13 @@ def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns:
 
 
 def content_hash(frame: pl.DataFrame | pl.LazyFrame) -> str:
-    """SHA-256 of what a frame holds, in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
+    """Return the SHA-256 of a frame in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
 
-    Of a plan, one column at a time is in memory.
+    Of a lazy frame, one column at a time is in memory.
 
-    The layout in memory does not matter: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
-    nor the byte order of the machine. Values go in as little-endian numbers through NumPy, texts as their lengths and UTF-8,
-    lists as their lengths and their items, structs as their fields.
+    The layout in memory does not matter: neither chunks, nor the bytes below a null, nor the bit pattern of a NaN, nor the byte
+    order of the machine. Values are hashed as little-endian numbers through NumPy, texts as their lengths and UTF-8, lists as
+    their lengths and their items, structs as their fields.
 
     >>> frame = pl.DataFrame({"image_id": [1, 2], "weather": ["rain", None]})
     >>> content_hash(pl.concat([frame.head(1), frame.tail(1)], rechunk=False)) == content_hash(frame)
@@ -221,13 +221,13 @@ def content_hash(frame: pl.DataFrame | pl.LazyFrame) -> str:
     for name in names:
         column = plan.select(exact(name)).collect().to_series()
         digest.update(json.dumps(column.name).encode())
-        for part in _content(column.alias("")):  # under its own name, Polars might take that for a pattern
+        for part in _content(column.alias("")):  # Polars might interpret the column's own name as a pattern
             digest.update(part)
     return digest.hexdigest()
 
 
 def _content(values: pl.Series) -> Iterator[Any]:
-    """What a hash takes of a column, piece by piece: dtype, length and number of nulls, where these are, the values."""
+    """Yield the bytes of a column for a hash, piece by piece: dtype, length and number of nulls, positions of nulls, values."""
     dtype, n_nulls = values.dtype, values.null_count()
     name = dtype.base_type().__name__
     details = [str(getattr(dtype, detail, "")) for detail in ("time_unit", "time_zone", "precision", "scale", "shape")]
@@ -262,7 +262,7 @@ def _content(values: pl.Series) -> Iterator[Any]:
 
 
 def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str]) -> int:
-    """Write one table; the number of its rows."""
+    """Write one table, and return the number of its rows."""
     if isinstance(table, pl.DataFrame):
         table.write_parquet(path, compression="zstd", metadata=footer)
         return table.height
@@ -277,7 +277,7 @@ def _versions() -> dict[str, str]:
 
 
 def refuse_foreign(folder: str | Path, kind: str) -> None:
-    """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
+    """Raise an OutputError if a set of this kind cannot be written to a folder because it contains something else."""
     folder = to_write(folder)
     if folder == folder.parent:
         raise OutputError("name a folder of its own", path=folder)
@@ -293,16 +293,16 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
 
 
 def _foreign(folder: Path, kind: str) -> list[str]:
-    """The names in a folder that are not of a set of this kind; an OutputError if it holds one of another kind."""
+    """Return the names in a folder that do not belong to a set of this kind; a set of another kind is an OutputError."""
     manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
         raise OutputError(f"holds {_HELD.get(other, other)}, not {_HELD[kind]}", "name another folder", path=folder)
     try:
         names = {path.name for path in folder.iterdir()}
-    except FileNotFoundError:  # another writer takes it away now, and puts a set of its own there
+    except FileNotFoundError:  # another writer is replacing the set right now
         return []
     if manifest is not None:
         names -= {MANIFEST, *(f"{name}.parquet" for name in manifest.get("tables") or ())}
-    was_replaced = names and find_manifest(folder) != manifest  # so that the names are not those of this manifest
+    was_replaced = names and find_manifest(folder) != manifest  # then the names do not belong to this manifest
     return _foreign(folder, kind) if was_replaced else sorted(names)

@@ -1,4 +1,4 @@
-"""Methods of results with tables: answer SQL, open a connection. One mapping of tables serves both.
+"""Methods of results with tables: answer SQL queries, and open a connection, from the same mapping of tables.
 
 >>> class Squares(QueryableResult):
 ...     def _lazy_tables(self) -> dict[str, LazyTable]:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class QueryableResult(ABC):
-    """A result with tables, which `_lazy_tables` names."""
+    """A result with tables, which `_lazy_tables` lists."""
 
     @abstractmethod
     def _lazy_tables(self) -> Mapping[str, LazyTable]: ...
@@ -30,15 +30,15 @@ class QueryableResult(ABC):
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over the tables of this result; `$name` stands for a parameter.
 
-        The documentation of the class says which tables there are. Each is computed only if the query touches it, and only as
-        far as its filters let through.
+        The documentation of the class lists the tables. A table is computed only if the query uses it, and only as far as the
+        filters of the query require.
 
         Raises
         ------
         QueryError
             with DuckDB's message and the names of the tables
         KeyboardInterrupt
-            Ctrl-C, within a second, also while tables are computed
+            after Ctrl-C, within a second, even while tables are computed
         """
         from apframe.store import sql  # brings in DuckDB's side, which only queries need
 
@@ -47,15 +47,15 @@ class QueryableResult(ABC):
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Open a DuckDB connection with the same tables as views, and average precision as an aggregate; close it after use.
 
-        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
-        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        As in `sql`, statements have all your rights: they can read and write files, open databases, load extensions and see
+        variables of Python. Do not run statements of people you do not trust; `apframe sql` restricts them to the tables.
         """
         from apframe.store import sql
 
         return sql.connect(self._plans())
 
     def _plans(self, query: str | None = None) -> dict[str, pl.LazyFrame]:
-        """The tables as plans; given a query, those that it does not name may be stood for."""
+        """Return the tables as lazy frames; tables that a query does not name may be placeholders."""
         from apframe.store.sql import mentions
 
         tables = self._lazy_tables()
@@ -64,7 +64,7 @@ class QueryableResult(ABC):
 
 
 def connection_for(result: QueryableResult, query: str) -> duckdb.DuckDBPyConnection:
-    """Open a connection for one query: tables that it does not name need not be read."""
+    """Open a connection for one query; tables that it does not name need not be read."""
     from apframe.store.sql import connect
 
     return connect(result._plans(query), query)

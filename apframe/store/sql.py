@@ -1,4 +1,4 @@
-"""The tables in DuckDB, as views that are computed only when a query touches them, with average precision as an aggregate."""
+"""The tables in DuckDB, as views that are computed only when a query uses them, with average precision as an aggregate."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, ShardError, warn
-from apframe.interruption import beside, unfinished
+from apframe.interruption import run_interruptible, unfinished
 from apframe.store.aggregate import average_precision_macro
 from apframe.tables.column_sources import from_arrow_stream
-from apframe.wording import first_line, spelling_as_here
+from apframe.wording import first_line, with_option_style
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 Tables = Mapping[str, pl.LazyFrame]
 _OWN = {error.__name__: error for error in (FormatError, OutputError, ParameterError, ShardError)}  # of tables
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, counted from 1970-01-01
-# types of DuckDB at which Polars panics, of which it gets bytes that only DuckDB understands, or without the time zone
+# types of DuckDB at which Polars panics, or for which it gets bytes that only DuckDB understands, or no time zone
 _FOREIGN = ("interval", "union", "bit", "bignum", "variant", "geometry", "time with time zone")
 _PER_DAY = {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}  # of the numbers that stand for them; "ns" reach no further
 
 
 def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[str, Any]) -> pl.LazyFrame:
-    """A table that is made when it is first read; filters and column choices reach into it when it is a plan.
+    """Return a table that is made when it is read; if it is a lazy frame, filters and column selections are pushed into it.
 
     >>> deferred(lambda: pl.DataFrame({"a": [1, 2]}), {"a": pl.Int64}).filter(pl.col("a") > 1).collect().rows()
     [(2,)]
     """
-    return pl.defer(spelling_as_here(make), schema=dict(schema))  # type: ignore[arg-type]
+    return pl.defer(with_option_style(make), schema=dict(schema))  # type: ignore[arg-type]
 
 
 def mentions(query: str, table: str) -> bool:
-    """Whether a query may need the columns of a table: it has its name as a word, or asks for the columns of all tables.
+    """Return True if a query may need the columns of a table: it contains the name as a word, or lists all columns.
 
     >>> mentions("SELECT * FROM images", "annotations"), mentions("SHOW ALL TABLES", "annotations")
     (False, True)
@@ -49,11 +49,11 @@ def mentions(query: str, table: str) -> bool:
 
 
 def connect(tables: Tables, query: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection, in memory, with the tables as views and `average_precision`. Whoever asks for it closes it.
+    """Open an in-memory DuckDB connection with the tables as views and `average_precision`. The caller closes it.
 
-    A table is computed each time that a query touches it, the filters and column choices of the query reaching into its plan.
-    A `RenamedColumnWarning` names columns that have another name in SQL, as `sql_names` says; only those of tables that the
-    query names, if one is given.
+    A table is computed each time a query uses it; the filters and column selections of the query are pushed into its plan.
+    A `RenamedColumnWarning` lists the columns with another name in SQL (see `sql_names`), for a query only those of tables that
+    it names.
 
     >>> items = pl.LazyFrame({"q": [1, 1, 2], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]})
     >>> with connect({"items": items}) as connection:
@@ -66,8 +66,8 @@ def connect(tables: Tables, query: str | None = None) -> duckdb.DuckDBPyConnecti
 
 
 def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str, str]]]:
-    """The connection, and what columns are called there, by table, where it is not their name."""
-    import duckdb  # not needed until there is a query, and takes a while
+    """Return the connection, and the renamed columns by table."""
+    import duckdb  # slow to import, and needed only for queries
 
     connection = duckdb.connect()
     connection.execute(average_precision_macro())
@@ -81,49 +81,49 @@ def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str
     except duckdb.Error as error:
         _refuse_interrupted(error)
         connection.close()
-        raise QueryError(f"{name}: DuckDB cannot hold one of the columns ({first_line(error)})", "leave it out") from None
+        raise QueryError(f"{name}: DuckDB cannot store one of the columns ({first_line(error)})", "leave it out") from None
     return connection, renamed
 
 
 def sql_names(columns: Iterable[str]) -> dict[str, str]:
     """Map columns that cannot keep their name in SQL to their name there.
 
-    SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL,
-    nor is one with a NUL character.
+    SQL ignores case: of two columns that differ only in case, the later one gets a number. Empty names and names with a NUL
+    character are not valid in SQL.
 
     >>> sql_names(["image_id", "score", "Image_ID", "IMAGE_ID", ""])
     {'Image_ID': 'Image_ID_1', 'IMAGE_ID': 'IMAGE_ID_2', '': 'unnamed'}
     """
     columns = list(columns)
-    taken, seen, renamed = {name.lower() for name in columns}, set[str](), dict[str, str]()
+    used_names, seen, renamed = {name.lower() for name in columns}, set[str](), dict[str, str]()
     for column in columns:
-        called = column.replace("\0", "\\0") or "unnamed"
-        if called == column and called.lower() not in seen:
-            seen.add(called.lower())
+        sql_name = column.replace("\0", "\\0") or "unnamed"
+        if sql_name == column and sql_name.lower() not in seen:
+            seen.add(sql_name.lower())
             continue
-        numbered = (f"{called}_{number}" for number in count(1))
-        free = (name for name in chain([] if called == column else [called], numbered) if name.lower() not in taken)
+        numbered = (f"{sql_name}_{number}" for number in count(1))
+        free = (name for name in chain([] if sql_name == column else [sql_name], numbered) if name.lower() not in used_names)
         renamed[column] = next(free)
-        taken.add(renamed[column].lower())
+        used_names.add(renamed[column].lower())
     return renamed
 
 
 def warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
-    """A warning that names the columns whose names in SQL are others."""
+    """Warn of the columns that have other names in SQL."""
     if renamed:
-        shown = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
-        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        texts = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
+        more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
         warn(
-            f"SQL ignores case and has no empty names or NUL, so columns have other names there: {', '.join(shown[:5])}{more}",
+            f"SQL ignores case and has no empty names or NUL, so columns have other names there: {', '.join(texts[:5])}{more}",
             RenamedColumnWarning,
         )
 
 
 def restrict(connection: duckdb.DuckDBPyConnection) -> None:
-    """Leave to SQL the tables that are there and new ones in memory, for as long as the connection lasts.
+    """Restrict SQL to the existing tables and new ones in memory, as long as the connection is open.
 
-    Statements can neither read nor write files (not even to make room in memory), nor reach the network, open databases, load
-    extensions, change settings or see variables of Python.
+    Statements can neither read nor write files (not even temporary ones), nor use the network, open databases, load extensions,
+    change settings or see variables of Python.
 
     >>> with connect({"t": pl.LazyFrame({"a": [1]})}) as connection:
     ...     restrict(connection)
@@ -143,7 +143,7 @@ def restrict(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Close a connection in the end, unless what was interrupted is still at work over it."""
+    """Close a connection at the end, unless interrupted work still uses it."""
     try:
         yield
     finally:
@@ -152,42 +152,42 @@ def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
+    """Answer an SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last one answers.
 
-    Tables may be given as a function that makes them, so that Ctrl-C can interrupt it.
+    Tables may be a function that makes them, so that Ctrl-C can interrupt it.
 
-    A `RenamedColumnWarning` names columns of the tables it names that have another name in SQL, as `sql_names` says.
+    A `RenamedColumnWarning` lists columns of the named tables that have another name in SQL; see `sql_names`.
 
     Raises
     ------
     ParameterError
-        the query is no text
-    QueryError
-        with DuckDB's own message in one line, and the names of the tables
-    KeyboardInterrupt
-        Ctrl-C, while tables are computed too; see `apframe.interruption.beside`
+        the query is not text
+        QueryError
+            with DuckDB's own message in one line, and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, even while tables are computed; see `apframe.interruption.run_interruptible`
 
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    connection, renamed = beside(lambda: _open(tables() if callable(tables) else tables), lambda: None)
+    connection, renamed = run_interruptible(lambda: _open(tables() if callable(tables) else tables), lambda: None)
     warn_of_renamed({table: names for table, names in renamed.items() if mentions(sql, table)})
     with closing(connection):
         return answer(connection, sql, parameters)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Answer one SQL query over an open connection, as `query` does; a statement without an answer gives an empty frame.
+    """Answer an SQL query over an open connection, as `query` does; a statement without an answer returns an empty frame.
 
-    After Ctrl-C the connection may be at work for a while still; the next call waits for it.
+    After Ctrl-C the connection may be busy for a while; the next call waits for it.
 
     Raises
     ------
     QueryError
         with DuckDB's own message in one line, and the names of the tables
     ParameterError
-        the query is no text
-    FormatError
+        the query is not text
+        FormatError
         a stored table cannot be read, or another evaluation has been written in its place
     KeyboardInterrupt
         Ctrl-C
@@ -202,10 +202,10 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
 
     def stop() -> None:
         is_stopped.set()
-        with suppress(duckdb.ConnectionException):  # it is closed by now
+        with suppress(duckdb.ConnectionException):  # it is closed already
             connection.interrupt()
 
-    return beside(lambda: _answer(connection, sql, parameters, is_stopped), stop)
+    return run_interruptible(lambda: _answer(connection, sql, parameters, is_stopped), stop)
 
 
 def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
@@ -214,7 +214,7 @@ def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.
     Raises
     ------
     QueryError
-        a syntax error, wherever in the text it is
+        a syntax error anywhere in the text
 
     >>> with connect({}) as connection:
     ...     [each.query for each in statements(connection, "SELECT ';'; -- ; and\\n SELECT 2")]
@@ -229,7 +229,7 @@ def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.
 
 
 def has_rows(statement: duckdb.Statement, answer: pl.DataFrame) -> bool:
-    """Return True if a statement has rows to show. CREATE, SET and INSERT do not.
+    """Return True if a statement returns rows to show, which CREATE, SET and INSERT do not.
 
     >>> with connect({}) as connection:
     ...     for each in statements(connection, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); SELECT 7 AS Count"):
@@ -241,7 +241,7 @@ def has_rows(statement: duckdb.Statement, answer: pl.DataFrame) -> bool:
     import duckdb
 
     asks = statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT]
-    return asks or answer.columns not in ([], ["Count"], ["Success"])  # INSERT has rows with RETURNING, and PIVOT always
+    return asks or answer.columns not in ([], ["Count"], ["Success"])  # INSERT returns rows with RETURNING, PIVOT always
 
 
 def _answer(
@@ -266,16 +266,16 @@ def _answer(
         if str(error) != "Query interrupted":
             raise
         raise KeyboardInterrupt from None
-    except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
+    except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter if an answer breaks off in the middle
         _refuse_interrupted(error)
         own = re.search(rf"\b({'|'.join(_OWN)}): (.*)", _in_one_line(error))
-        if own is not None:  # from reading or computing a table, on its way through DuckDB
+        if own is not None:  # raised while reading or computing a table, and passed on by DuckDB
             raise _OWN[own[1]](own[2]) from None
         raise _query_error(connection, error, sql) from None
 
 
 def _query_error(connection: duckdb.DuckDBPyConnection, error: Exception, sql: str) -> QueryError:
-    """DuckDB's message in one line, what to do, and the names of the tables; of a syntax error, its line instead of these."""
+    """Return DuckDB's message in one line, a remedy, and the names of the tables, or for a syntax error its line instead."""
     import duckdb
 
     message = _in_one_line(error)
@@ -288,7 +288,7 @@ def _query_error(connection: duckdb.DuckDBPyConnection, error: Exception, sql: s
     message += _hint(message, sql)
     try:
         names = ", ".join(columns_of_tables(connection))
-    except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
+    except duckdb.Error:  # a failed transaction accepts only ROLLBACK, as the message says
         return QueryError(message)
     return QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables")
 
@@ -298,25 +298,25 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _refuse_interrupted(error: Exception) -> None:
-    """Ctrl-C in the middle of DuckDB's or Polars' work comes out as one of their errors."""
+    """Raise KeyboardInterrupt if an error of DuckDB or Polars was caused by Ctrl-C."""
     if re.match("(got external error: )?INTERRUPT Error|Invalid Input Error: .* failed: KeyboardInterrupt:", str(error)):
         raise KeyboardInterrupt from None
 
 
 def _refuse_types(result: duckdb.DuckDBPyRelation) -> None:
-    """An error for columns of types that no frame has: see `_FOREIGN`."""
+    """Raise an error for columns of types that frames do not support, see `_FOREIGN`."""
     for name, type_ in zip(result.columns, result.types, strict=True):
         if _is_foreign(type_):
-            raise QueryError(f"{name} is {type_}, which no table can hold", f"CAST({name} AS VARCHAR) makes it text")
+            raise QueryError(f"{name} has type {type_}, which tables do not support", f"CAST({name} AS VARCHAR) makes it text")
 
 
 def _is_foreign(type_: Any) -> bool:
-    inner = type_.children if type_.id in ("list", "array", "struct", "map") else []  # with the size of an array
+    inner = type_.children if type_.id in ("list", "array", "struct", "map") else []  # includes the size of an array
     return type_.id in _FOREIGN or any(_is_foreign(each) for _, each in inner if not isinstance(each, int))
 
 
 def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
-    """The answer, or an error for dates that no calendar has, infinite ones too: Polars panics when it shows them."""
+    """Return the answer; infinite dates, or dates outside the calendar, are an error, because Polars panics at them."""
     for column in answer:
         for dates in _dates_in(column):
             per_day = _PER_DAY.get(getattr(dates.dtype, "time_unit", None))
@@ -327,7 +327,7 @@ def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
 
 
 def _dates_in(column: pl.Series) -> Iterator[pl.Series]:
-    """The dates and times of a column, those inside lists and structs too."""
+    """Yield the dates and times of a column, including those inside lists and structs."""
     if column.dtype in (pl.Date, pl.Datetime):
         yield column
     elif isinstance(column.dtype, (pl.List, pl.Array)):
@@ -351,7 +351,7 @@ def _hint(message: str, sql: str) -> str:
 
 
 def columns_of_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """The names of the columns of every table and view, these in the order in which they came to be; computes none of them.
+    """Return the column names of every table and view, in the order of creation, without computing any of them.
 
     >>> with connect({"t": pl.LazyFrame({"a": [1], "b": [2]})}) as connection:
     ...     columns_of_tables(connection)
@@ -365,6 +365,6 @@ def columns_of_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[s
 
 
 def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:
-    """DuckDB sums integers as 128-bit numbers, which come over as decimals; those that fit become integers again."""
+    """Convert decimals back to integers where they fit; DuckDB sums integers as 128-bit numbers, which arrive as decimals."""
     integers = answer.select(pl.col(pl.Decimal(38, 0)).cast(pl.Int64, strict=False))
     return answer.with_columns(column for column in integers if column.null_count() == answer[column.name].null_count())

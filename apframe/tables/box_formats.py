@@ -16,7 +16,7 @@ from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.types import with_ids
 from apframe.validation import sound_rows
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 """Two corners; the left top corner, width and height; the centre, width and height."""
@@ -74,7 +74,7 @@ def as_xywh(table: str, frame: pl.DataFrame, box_format: str | None = None) -> p
     implied = _implied_format(names)
     if box_format is not None and implied not in (None, box_format):
         problem = f"columns {', '.join(names)} hold boxes as {implied}, not as {box_format}"
-        raise ColumnError(problem, f"leave out {spelled('box_format')}, or rename the columns", table=table)
+        raise ColumnError(problem, f"leave out {option_name('box_format')}, or rename the columns", table=table)
     resolved = box_format or implied or "xywh"
     if resolved == "xywh" and names == list(BOX):
         return frame
@@ -132,7 +132,9 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
     sizes = ids.alias("image_id").to_frame().join(image_sizes, on="image_id", how="left", maintain_order="left")
     has_size = pl.all_horizontal(pl.col(SIZE) > 0).fill_null(False)
     used = images["image_id"].is_in(ids.unique().implode())
-    remedy = f"give both in the table of images (COCO's width and height), or {spelled('image_sizes')} where a format takes it"
+    remedy = (
+        f"give both in the table of images (COCO's width and height), or {option_name('image_sizes')} where a format takes it"
+    )
     problem = "the image size is missing, which relative boxes need,"
     refuse_rows("images", images, used & ~images.select(has_size).to_series(), problem, remedy)
     width, height = (sizes[name].fill_null(1.0) for name in SIZE)
@@ -195,10 +197,12 @@ def warn_of_boxes(table: str, frame: pl.DataFrame, images: Callable[[], pl.DataF
         are_one = pl.all_horizontal((pl.col(SIZE) == 1).fill_null(False)).all()
         if image_table is None or not image_table.select(are_one).item():
             problem = f"all boxes are in [0, {_FRACTIONS_TO}], so they look like fractions of the image"
-            warn(f"{table}: {problem}; if they are, give {spelled('relative', 'True')}", BoxFormatWarning)
+            warn(f"{table}: {problem}; if they are, give {option_name('relative', 'True')}", BoxFormatWarning)
     elif _implied_format(names) is None and len(numbers[0]) >= _CORNERS_FROM and _are_corners(numbers):
         problem = "in all boxes the third number is at least the first, and the fourth at least the second"
-        options = f"give {spelled('box_format', 'xyxy')}, or {spelled('box_format', 'xywh')} if they are x, y, width, height"
+        options = (
+            f"give {option_name('box_format', 'xyxy')}, or {option_name('box_format', 'xywh')} if they are x, y, width, height"
+        )
         warn(f"{table}: {problem}, so they look like two corners; {options}", BoxFormatWarning)
 
 

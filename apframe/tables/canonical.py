@@ -18,7 +18,7 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.declarations import OTHERS, SHAPES, shape_of
 from apframe.tables.types import as_column
 from apframe.validation import Sieve, validating, without_places
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # other names for the columns of shapes, and how to convert them
@@ -108,7 +108,7 @@ def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError
     hint = f" (did you mean to rename {renamed}?)" if renamed else ""
     texts = [other for other, name in hints.items() if name == "category_id" and frame.schema[other] == pl.String]
     if texts and table == "detections":
-        hint = f" (did you mean to rename {texts[0]!r} to name, with {spelled('join_by_name', 'categories')}?)"
+        hint = f" (did you mean to rename {texts[0]!r} to name, with {option_name('join_by_name', 'categories')}?)"
     return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {_names_of(frame)}", table=table)
 
 
@@ -188,7 +188,7 @@ def _check_values(sieve: Sieve, own_names: list[str]) -> None:
             raise _lacking(table, frame.drop(column.name), [column.name])
         remedy = "supply it or remove these rows"
         if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
-            remedy = f"supply it, or join the images by file_name: {spelled('join_by_name', 'images')}"
+            remedy = f"supply it, or join the images by file_name: {option_name('join_by_name', 'images')}"
         sieve.refuse(is_null, f"{column.name} is missing", remedy, of_key=column.name == key)
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
@@ -196,7 +196,7 @@ def _check_values(sieve: Sieve, own_names: list[str]) -> None:
             if not math.isfinite(values.sum()):  # much cheaper than a look at every value
                 sieve.refuse(~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them")
             if column.name in _NOT_NEGATIVE and values.count() and values.min() < 0:  # type: ignore[operator]
-                remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
+                remedy = f"boxes are x, y, width, height in pixels unless {option_name('box_format')} says otherwise"
                 sieve.refuse_malformed(values < 0, f"{column.name} is negative", remedy)
     if key in own_names and not _all_different(frame[key]):
         _refuse_doubles(sieve, frame[key])

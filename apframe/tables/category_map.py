@@ -15,7 +15,7 @@ from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known
 from apframe.tables.names import labels_of
 from apframe.tables.types import with_ids
-from apframe.wording import did_you_mean, listed, nearest, reason, spelled
+from apframe.wording import did_you_mean, listed, nearest, option_name, reason
 
 UNMAPPED = ("keep", "drop", "error")
 _COLUMNS = ["category_id", "name", "new_category_id", "new_name"]
@@ -110,7 +110,7 @@ def merge_categories(categories: pl.DataFrame, category_map: Any, unmapped: str)
 def _refuse_unmapped(table: pl.DataFrame, unmapped: str) -> None:
     names = table["name"].filter(table["key"].is_null())
     if unmapped == "error" and len(names):
-        remedy = f"map them too, or keep or drop them ({spelled('unmapped', 'keep')})"
+        remedy = f"map them too, or keep or drop them ({option_name('unmapped', 'keep')})"
         raise ParameterError(f"does not map {listed(names.to_list())}", remedy, option="category_map")
 
 

@@ -13,7 +13,7 @@ from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.tables.lazy_table import LazyTable
 from apframe.tables.schemas import OUTSIDE, TABLES
-from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
+from apframe.wording import did_you_mean, first_line, listed, nearest, option_name
 
 Table = pl.DataFrame | LazyTable  # the latter is read when its columns are used
 Tables = Mapping[str, Table]
@@ -139,7 +139,7 @@ def _meant(word: str, table_columns: list[str] | None, columns: Mapping[str, lis
         return "did you mean name?"
     if near := (not table_columns and nearest(word, of_images)) or nearest(word, names):
         return near
-    further = "" if table_columns else f"; columns of a table of your own come with {spelled('image_attributes')}"
+    further = "" if table_columns else f"; columns of a table of your own come with {option_name('image_attributes')}"
     return f"{did_you_mean(word, names)}{further}"
 
 

@@ -10,7 +10,7 @@ from apframe.exceptions import IdTypeError, UnknownIdError
 from apframe.rows import rows_of
 from apframe.tables.schemas import KEYS, NAMES, TABLES
 from apframe.validation import Sieve, without_places
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset
@@ -47,7 +47,7 @@ def _agreeing_ids(table: str, frame: pl.DataFrame, owner: str, rows: pl.DataFram
         remedies = [f'make {key} of the {holder} whole numbers (in Polars .cast(pl.Int64), in JSON 7 instead of "7"){also}']
     could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
     if table == "detections" and (could_be_names or NAMES[owner] in frame.columns):
-        by_name = [f"join them by name ({spelled('join_by_name', owner)})"]
+        by_name = [f"join them by name ({option_name('join_by_name', owner)})"]
         if are_names and not is_known(cast, numbers).any():
             remedies = []
         remedies = by_name + remedies if NAMES[owner] in frame.columns else remedies + by_name

@@ -1,4 +1,4 @@
-"""A callback that evaluates the validation epochs of Lightning, which is imported when the first one is made."""
+"""A callback that evaluates the validation epochs of Lightning, which is imported when the first callback is created."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 class AveragePrecisionCallback:
     """Evaluate each validation epoch of Lightning, and log the headline numbers.
 
-    It is a `Callback` of `lightning` and of `pytorch_lightning`, of whichever is imported. The numbers are logged with
-    `log_dict` when the epoch ends, so that checkpoints and early stopping can monitor them as "val/AP". Nothing is evaluated in
-    the sanity check. Several processes exchange their detections; images that the sampler repeats count once.
+    It is a `Callback` of `lightning` or `pytorch_lightning`, whichever is imported. The numbers are logged with `log_dict` when
+    the epoch ends, so that checkpoints and early stopping can monitor them as "val/AP". The sanity check is not evaluated.
+    Several processes exchange their detections; images that the sampler repeats count once.
 
     Parameters
     ----------
     truth
-        as `evaluate` takes it. None: the ground truth comes with the batches
+        ground truth as for `evaluate`; None if it comes with the batches
     protocol, and all others
-        as `evaluate` takes them
-    read_batch
-        a function of what `validation_step` returned and of the batch, which returns what is evaluated: all that
-        `Evaluator.update` takes, such as `{image_id: {"boxes": ..., "labels": ..., "scores": ...}}`; without `truth`, a pair
-        `(targets, outputs)` of lists as the detectors of torchvision take and return them, with `image_id` in each target. By
-        default `validation_step` returns this itself
+        as for `evaluate`
+        read_batch
+            a function of the return value of `validation_step` and of the batch that returns the detections: anything that
+            `Evaluator.update` accepts, such as `{image_id: {"boxes": ..., "labels": ..., "scores": ...}}`; without `truth`, a
+            pair `(targets, outputs)` of lists as torchvision's detectors accept and return them, with `image_id` in each
+            target. By default `validation_step` itself must return this
     prefix
-        put in front of the names of numbers
+        prefix of the names of logged numbers
     per_category
-        also log the first number of each category
+        also log the first metric of each category
     count_images
-        "all" images of the ground truth, or those "seen", as with `limit_val_batches`; see `Evaluator.compute`
+        "all" images of the ground truth, or only the "seen" ones, as with `limit_val_batches`; see `Evaluator.compute`
     dataloader_idx
-        which of the validation data loaders is evaluated; several take a callback each, with prefixes of their own
+        index of the validation data loader to evaluate; for several loaders, use a callback with its own prefix for each
 
     Attributes
     ----------
     evaluation
-        of the last validation epoch; None before
+        evaluation of the last validation epoch; None before the first
 
     Raises
     ------
     ParameterError
-        Lightning is not installed, there is no such option, or nothing is returned for a batch
-    InputError
-        all that `evaluate` raises
+        Lightning is not installed, an option is unknown, or nothing is returned for a batch
+        InputError
+            the errors of `evaluate`
 
     >>> callback = AveragePrecisionCallback("instances.json")  # doctest: +SKIP
     >>> trainer = Trainer(callbacks=[callback])  # doctest: +SKIP
@@ -72,7 +72,7 @@ class AveragePrecisionCallback:
     """
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Make an instance of a subclass that is a callback of Lightning, too."""
+        """Create an instance of a subclass that is also a callback of Lightning."""
         own: Any = cls
         return object.__new__(_as_callback(own, _bases()))
 
@@ -89,16 +89,16 @@ class AveragePrecisionCallback:
         **options: Unpack[Options],
     ) -> None:
         refuse_unknown(options, [*_OWN, *Options.__annotations__])
-        _ = choose(protocol, **options)  # an error now, not at the end of an epoch
+        _ = choose(protocol, **options)  # raise errors now, not at the end of an epoch
         self._protocol, self._options, self._read_batch = protocol, options, read_batch
         self._prefix, self._per_category, self._dataloader_idx = prefix, per_category, dataloader_idx
         self._images = one_of("count_images", count_images, ("all", "seen"))
         self._evaluator = None if truth is None else Evaluator(truth, protocol, **options)
-        self._batches: list[tuple[Dataset, pl.DataFrame]] = []  # without ground truth of its own
+        self._batches: list[tuple[Dataset, pl.DataFrame]] = []  # used if the ground truth comes with the batches
         self.evaluation: Evaluation | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle: the class with Lightning's as its base is made anew."""
+        """Support pickle, which recreates the class with Lightning's base."""
         return _new, (getattr(type(self), "_plain", type(self)),), self.__dict__
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002 - as Lightning calls it
@@ -119,18 +119,18 @@ class AveragePrecisionCallback:
         """Add the detections of a batch."""
         if trainer.sanity_checking or dataloader_idx != self._dataloader_idx:
             return
-        given = outputs if self._read_batch is None else self._read_batch(outputs, batch)
-        if given is None:
+        batch_results = outputs if self._read_batch is None else self._read_batch(outputs, batch)
+        if batch_results is None:
             step = "validation_step" if self._read_batch is None else "read_batch"
             what = "detections" if self._evaluator is not None else "(targets, outputs)"
             remedy = f"return {what}{'' if self._read_batch else ', or give read_batch'}"
             raise ParameterError(f"{step} returned None", remedy)
         if self._evaluator is not None:
-            self._evaluator.update(given)
+            self._evaluator.update(batch_results)
             return
-        targets, found = given
+        targets, detections = batch_results
         truth = targets_from_torchvision(targets)
-        self._batches.append((truth, from_torchvision(found, truth.images["image_id"].to_list())))
+        self._batches.append((truth, from_torchvision(detections, truth.images["image_id"].to_list())))
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Evaluate the epoch, and log its numbers."""
@@ -142,14 +142,14 @@ class AveragePrecisionCallback:
                 evaluator.merge(state)
         self.evaluation = evaluator.compute(self._images)
         numbers = self.evaluation.to_dict(self._prefix, per_category=self._per_category)
-        pl_module.log_dict(numbers, sync_dist=trainer.world_size > 1)  # all processes have the same
+        pl_module.log_dict(numbers, sync_dist=trainer.world_size > 1)  # all processes have the same numbers
 
     def _of_batches(self, trainer: Any) -> Evaluator:
-        """The detections of all processes, with the ground truth that came with them."""
+        """Return an evaluator with the detections of all processes and the ground truth of their batches."""
         batches = [*self._batches, *(batch for batches in _of_others(trainer, self._batches) for batch in batches)]
         evaluator = Evaluator(_merged(batches), self._protocol, **self._options)
-        for truth, found in batches:
-            evaluator.update(found, truth.images["image_id"].to_list())
+        for truth, detections in batches:
+            evaluator.update(detections, truth.images["image_id"].to_list())
         return evaluator
 
 
@@ -157,9 +157,9 @@ _OWN = [*signature(AveragePrecisionCallback.__init__).parameters][1:-1]
 
 
 def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:
-    """The ground truth of all batches; an image that comes again counts once, with the annotations of the first batch.
+    """Merge the ground truth of all batches; a repeated image counts once, with the annotations of its first batch.
 
-    Categories are all labels that are expected or detected.
+    Categories are all labels of annotations or detections.
 
     >>> one = targets_from_torchvision([{"boxes": [[0.0, 0, 9, 9]], "labels": [3], "image_id": 42}])
     >>> found = pl.DataFrame({"category_id": [7]})
@@ -175,12 +175,12 @@ def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:
     images = images.unique("image_id", keep="first", maintain_order=True)
     rows = [each.annotations.drop("annotation_id").with_columns(batch) for each, batch in pairs]
     annotations = pl.concat(rows, how="diagonal_relaxed").join(images, on=["image_id", "batch"], how="semi")
-    labels = pl.concat([annotations["category_id"], *(found["category_id"] for _, found in batches)])
+    labels = pl.concat([annotations["category_id"], *(detections["category_id"] for _, detections in batches)])
     return Dataset(images.drop("batch"), {"category_id": labels.unique().sort()}, annotations.drop("batch"))
 
 
 def _of_others(trainer: Any, own: Any) -> list[Any]:
-    """Collect what the other processes have; every process must call this."""
+    """Collect a value from all other processes; every process must call this."""
     if trainer.world_size == 1:
         return []
     states = [None] * trainer.world_size
@@ -189,7 +189,7 @@ def _of_others(trainer: Any, own: Any) -> list[Any]:
 
 
 def _bases() -> tuple[type, ...]:
-    """`Callback` of the packages that are imported, or else of the one that is installed."""
+    """Return `Callback` of the imported packages, or else of the installed one."""
     imported = [name for name in _PACKAGES if name in sys.modules]
     installed = [name for name in _PACKAGES if imported or find_spec(name.partition(".")[0]) is not None]
     names = imported or [*installed, *_PACKAGES][:1]
@@ -198,7 +198,7 @@ def _bases() -> tuple[type, ...]:
 
 @cache
 def _as_callback(cls: Any, bases: tuple[type, ...]) -> Any:
-    """The class with the bases; itself if it has one of them."""
+    """Return a class with these bases, or the class itself if it has one of them."""
     if issubclass(cls, bases):
         return cls
     return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__, "__doc__": cls.__doc__, "_plain": cls})

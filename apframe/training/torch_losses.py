@@ -13,7 +13,7 @@ OBJECTIVES: dict[str, Callable[..., DifferentiableAP]] = {"quantized": quantized
 
 
 def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **options: Any) -> Any:
-    """The loss `1 - mean average precision` as a torch scalar that can be minimized.
+    """Compute the loss `1 - mean average precision` as a torch scalar that can be minimized.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     Raises
     ------
     ParameterError
-        PyTorch is not installed, `similarity` is not a float tensor, or an option cannot be taken.
+        PyTorch is not installed, `similarity` is not a float tensor, or an option is invalid.
     RowError
         A score is NaN or infinite, or a flag is not 0 or 1.
 
-    Value and gradient are computed together, in float64 by NumPy on the CPU: a copy of the (queries, items) scores goes
-    there and one of the gradient comes back, which is small next to the model. There is no second derivative.
+    Value and gradient are computed together, in float64 by NumPy on the CPU: the (queries, items) scores are copied there
+    and the gradient is copied back, which is small compared with the model. There is no second derivative.
 
     >>> similarity = torch.tensor([[0.75, 0.5, 0.25]], requires_grad=True)  # doctest: +SKIP
     >>> loss = ap_loss(similarity, torch.tensor([[1, 0, 1]]), n_bins=3, low=0, high=1)  # doctest: +SKIP
@@ -57,7 +57,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
 
 @cache
 def _loss(torch: Any) -> Any:
-    """The autograd function; made on first use, as its base class is torch's."""
+    """Return the autograd function, created at the first use because its base class is torch's."""
 
     def array(value: Any) -> Any:
         return value.detach().cpu().double().numpy() if isinstance(value, torch.Tensor) else value

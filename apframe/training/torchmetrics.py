@@ -1,4 +1,4 @@
-"""The metric `MeanAveragePrecision` of torchmetrics 1.x: its names and numbers, from apframe's tables."""
+"""The metric `MeanAveragePrecision` of torchmetrics 1.x, with its names and numbers, from apframe's tables."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ _ARRAYS = {"bbox": "boxes", "segm": "masks"}
 
 
 class MeanAveragePrecision:
-    """Mean average precision of detectors, updated batch by batch: the interface of torchmetrics on arrays or tensors.
+    """Mean average precision of detectors, updated batch by batch, with the interface of torchmetrics on arrays or tensors.
 
     Parameters
     ----------
     box_format
-        "xyxy", "xywh" (a corner) or "cxcywh" (the middle)
+        "xyxy", "xywh" (from a corner) or "cxcywh" (from the centre)
     iou_type
-        "bbox", "segm", or a tuple of both; then the names of the results begin with bbox_ and segm_
+        "bbox", "segm", or a tuple of both, which puts bbox_ and segm_ in front of the names of the results
     iou_thresholds, rec_thresholds
-        lists of numbers. By default those of torchmetrics: .5 to .95, and 0 to 1 in 101 steps, **rounded to 32 bits**, which
-        moves single values; with `np.linspace(0.5, 0.95, 10).tolist()` and `np.linspace(0, 1, 101).tolist()` the numbers are
-        those of pycocotools
+        lists of numbers. The defaults are torchmetrics': .5 to .95, and 0 to 1 in 101 steps, **rounded to 32 bits**, which
+        changes some values; with `np.linspace(0.5, 0.95, 10).tolist()` and `np.linspace(0, 1, 101).tolist()` the numbers equal
+        pycocotools'
     max_detection_thresholds
         three numbers, [1, 10, 100] by default
     class_metrics
-        also give the numbers of every class
+        also return the numbers of every class
     average
-        "macro", the mean over classes; or "micro", where all classes count as one
+        "macro", the mean over classes, or "micro", which counts all classes as one
     extended_summary
-        refused where it is True: `evaluation` has what it is for
+        True is rejected: use `evaluation` instead
 
-    Not kept: `backend`, plots, and the synchronisation of processes (`apframe.Evaluator` merges). Differences on purpose: with
-    [1, 10, 300] `map` is at 300 as documented, where torchmetrics gives -1; with "segm", images without annotations count; with
-    both types, "micro" and `class_metrics`, both are "micro", where torchmetrics leaves the second "macro".
+        Not supported: `backend`, plots, and synchronisation of processes (`apframe.Evaluator` merges). Intended differences:
+        with [1, 10, 300] `map` is at 300 as documented, while torchmetrics returns -1; with "segm", images without
+        annotations count; with both types, "micro" and `class_metrics`, both are "micro", while torchmetrics computes the
+        second as "macro".
 
     >>> metric = MeanAveragePrecision()
     >>> found = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.5], "labels": [0]}
@@ -83,62 +84,62 @@ class MeanAveragePrecision:
             "recall_levels": _steps(0.0, 1.0, 101) if rec_thresholds is None else list(rec_thresholds),
             "max_detections": limits,
         }
-        COCO.with_options(**self._options)  # which refuses bad ones
+        COCO.with_options(**self._options)  # rejects bad options
         self.reset()
 
     def reset(self) -> None:
         """Forget all updates."""
         self._n_images = 0
-        self._found: dict[str, list[pl.DataFrame]] = {name: [] for name in self.iou_types}
+        self._detections: dict[str, list[pl.DataFrame]] = {name: [] for name in self.iou_types}
         self._expected: list[pl.DataFrame] = []
 
     def __call__(self, preds: Sequence[Item], target: Sequence[Item]) -> dict[str, Any]:
-        """Add images as `update` does; the numbers of these alone."""
+        """Add images as `update` does, and return the numbers of these images only."""
         batch = copy.copy(self)
         batch.reset()
         batch.update(preds, target)
         self.update(preds, target)
-        with collecting():  # that a few images have no or few detections is no reason to warn
+        with collecting():  # do not warn that a few images have no or few detections
             return batch.compute()
 
     def update(self, preds: Sequence[Item], target: Sequence[Item]) -> None:
-        """Add images: what was found on each, and what there is.
+        """Add images with their detections and annotations.
 
         Parameters
         ----------
         preds
-            a dict for each image: `labels`, `scores`, and `boxes` or `masks`, or both, as `iou_type` needs
+            a dict for each image: `labels`, `scores`, and `boxes` or `masks` or both, as `iou_type` requires
         target
-            the same without scores, and where known `area` (0 is unknown: then it is that of the mask, where masks are
-            compared, or of the box) and `iscrowd`
+            the same without scores, and optionally `area` (0 means unknown: the area of the mask if masks are compared, else of
+            the box) and `iscrowd`
 
         Raises
         ------
         ParameterError
-            not as many targets as predictions
-        RowError
-            what is missing or cannot be right; `rows` are the places in the list, from 0. Nothing is added then
+            the numbers of targets and predictions differ
+            RowError
+                values are missing or invalid; `rows` are the positions in the list, from 0. Nothing is added
         """
         if len(preds) != len(target):
-            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target", "give one of each per image")
+            raise ParameterError(f"update: {len(preds)} preds but {len(target)} targets", "pass one of each per image")
         ids = list(range(self._n_images, self._n_images + len(preds)))
-        found = {name: tabulate_detections("preds", preds, ids, name, self.box_format) for name in self.iou_types}
+        detections = {name: tabulate_detections("preds", preds, ids, name, self.box_format) for name in self.iou_types}
         needed = [_ARRAYS[name] for name in self.iou_types]
         expected = tabulate("target", target, ids, needed, optional=["area", "iscrowd"], box_format=self.box_format)
-        for name, frame in found.items():
-            self._found[name].append(frame)
+        for name, frame in detections.items():
+            self._detections[name].append(frame)
         self._expected.append(expected)
         self._n_images += len(preds)
 
     def compute(self) -> dict[str, Any]:
-        """The numbers so far; -1 where nothing could be evaluated.
+        """Compute the numbers so far; -1 if nothing could be evaluated.
 
         Returns
         -------
         map, map_50, map_75, map_small, map_medium, map_large, mar_1, mar_10, mar_100 (by `max_detection_thresholds`),
         mar_small, mar_medium, mar_large as np.float32; map_per_class and mar_100_per_class, float32 in the order of `classes`,
-        or -1 without `class_metrics`; classes, int32, all labels that were found or expected. Those of classes are always
-        arrays, where torchmetrics makes a number of a single one
+        or -1 without `class_metrics`; classes, int32, all labels of detections or annotations. The numbers of classes are
+        always arrays, while torchmetrics returns a number for a single class
         """
         results: dict[str, Any] = {}
         for iou_type in self.iou_types:
@@ -159,45 +160,47 @@ class MeanAveragePrecision:
                 )
             last = self.max_detection_thresholds[-1]
             results |= {f"{prefix}map_per_class": of_classes[0], f"{prefix}mar_{last}_per_class": of_classes[1]}
-        frames = [*self._expected, *self._found[self.iou_types[0]]]
+        frames = [*self._expected, *self._detections[self.iou_types[0]]]
         labels = [frame["category_id"].to_numpy() for frame in frames]
         return results | {"classes": np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *labels])).astype(np.int32)}
 
     def evaluation(self, iou_type: str | None = None) -> Evaluation:
-        """All tables behind the numbers: matches, curves, slices, pycocotools' arrays; images are numbered from 0.
+        """Return the evaluation with all tables: matches, curves, slices, pycocotools' arrays; images are numbered from 0.
 
         >>> MeanAveragePrecision(iou_type="bbox").evaluation("segm")
         Traceback (most recent call last):
         apframe.exceptions.ParameterError: iou_type is "bbox", not 'segm'
         """
-        chosen = self.iou_types[0] if iou_type is None else iou_type
-        one_of("iou_type", chosen, self.iou_types)
-        return self._evaluate(chosen, self.average)
+        selected = self.iou_types[0] if iou_type is None else iou_type
+        one_of("iou_type", selected, self.iou_types)
+        return self._evaluate(selected, self.average)
 
     def _evaluate(self, iou_type: str, average: str) -> Evaluation:
         empty = tabulate_detections("preds", [], [], iou_type)
-        found = pl.concat([empty, *self._found[iou_type]], how="vertical_relaxed")
-        expected = pl.concat(self._expected, how="diagonal_relaxed") if self._expected else empty.drop("score")
-        if "area" in expected.columns:
-            expected = expected.with_columns(pl.when(pl.col("area") > 0).then("area"))
-        if {"mask", "x"} <= set(expected.columns):
-            expected = _with_areas_of_masks(expected)
+        detections = pl.concat([empty, *self._detections[iou_type]], how="vertical_relaxed")
+        annotations = pl.concat(self._expected, how="diagonal_relaxed") if self._expected else empty.drop("score")
+        if "area" in annotations.columns:
+            annotations = annotations.with_columns(pl.when(pl.col("area") > 0).then("area"))
+        if {"mask", "x"} <= set(annotations.columns):
+            annotations = _with_areas_of_masks(annotations)
         if average == "micro":
-            found, expected = (frame.with_columns(category_id=pl.lit(0, pl.Int64)) for frame in (found, expected))
-        labels = pl.concat([found["category_id"], expected["category_id"]]).unique().sort().to_list()
-        dataset = dataset_of(expected, list(range(self._n_images)), {label: str(label) for label in labels})
-        return evaluate(dataset, found, iou_type=iou_type, **self._options)
+            detections, annotations = (
+                frame.with_columns(category_id=pl.lit(0, pl.Int64)) for frame in (detections, annotations)
+            )
+        labels = pl.concat([detections["category_id"], annotations["category_id"]]).unique().sort().to_list()
+        dataset = dataset_of(annotations, list(range(self._n_images)), {label: str(label) for label in labels})
+        return evaluate(dataset, detections, iou_type=iou_type, **self._options)
 
 
 def _with_areas_of_masks(annotations: pl.DataFrame) -> pl.DataFrame:
-    """The annotations, their areas those of their masks where they are not known."""
+    """Fill unknown areas of annotations with the areas of their masks."""
     masks = read_masks("annotations", annotations.with_row_index("annotation_id"))
-    given = annotations["area"] if "area" in annotations.columns else pl.Series([None], dtype=pl.Float64)
-    return annotations.with_columns(area=given.cast(pl.Float64)).with_columns(pl.col("area").fill_null(pl.Series(masks.area)))
+    areas = annotations["area"] if "area" in annotations.columns else pl.Series([None], dtype=pl.Float64)
+    return annotations.with_columns(area=areas.cast(pl.Float64)).with_columns(pl.col("area").fill_null(pl.Series(masks.area)))
 
 
 def _steps(first: float, last: float, n: int) -> list[float]:
-    """Numbers at equal distances as `torch.linspace` computes them: in 32 bits, from both ends to the middle."""
+    """Return evenly spaced numbers as `torch.linspace` computes them: in 32 bits, from both ends to the middle."""
     step, place = float(np.float32((last - first) / (n - 1))), np.arange(n)
     steps = np.where(place < n / 2, first + step * place, last - step * (n - 1 - place))
     return steps.astype(np.float32).astype(np.float64).tolist()

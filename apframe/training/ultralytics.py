@@ -29,34 +29,34 @@ _EVENTS = ("on_train_epoch_start", "on_val_batch_start", "on_val_batch_end", "on
 class AveragePrecisionCallback:
     """Evaluate the results of each validation of Ultralytics, and add the numbers to those that its loggers log.
 
-    It takes the rows that `save_json=True` collects, and their images. `predictions.json` is not written, and nothing that
-    Ultralytics computes itself changes. While a model is trained, the numbers are in `trainer.metrics` when `on_fit_epoch_end`
-    reaches the loggers of Ultralytics (TensorBoard, MLflow, Weights & Biases); they are not in its results.csv. With several
-    GPUs, the first process evaluates the results of all, if this version of Ultralytics gathers them.
+    It reads the rows that `save_json=True` collects, and their images. `predictions.json` is not written, and Ultralytics' own
+    numbers do not change. During training, the numbers are in `trainer.metrics` when `on_fit_epoch_end` reaches the loggers of
+    Ultralytics (TensorBoard, MLflow, Weights & Biases); they are not in its results.csv. With several GPUs, the first process
+    evaluates the results of all, if this version of Ultralytics gathers them.
 
     Parameters
     ----------
     truth
-        as `evaluate` takes it; images and classes are matched by name. By default the boxes of the labels that are validated.
-        For masks, keypoints and rotated boxes, give the data.yaml or another file, and the `iou_type` or protocol.
+        ground truth as for `evaluate`; images and classes are matched by name. Defaults to the boxes of the validated labels.
+        For masks, keypoints and rotated boxes, pass the data.yaml or another file, and the `iou_type` or protocol.
     protocol, and all others
-        as `evaluate` takes them; "ultralytics" for the rules of Ultralytics
+        as for `evaluate`; "ultralytics" for the rules of Ultralytics
     prefix
-        put in front of the names of numbers
+        prefix of the names of logged numbers
     per_category
-        also log the first number of each category
+        also log the first metric of each category
 
     Attributes
     ----------
     evaluation
-        of the last validation; None before
+        evaluation of the last validation; None before the first
 
     Raises
     ------
     ParameterError
-        there is no such option
-    InputError
-        two images have one name, by which Ultralytics' results are matched, and all that `evaluate` raises
+        an option is unknown
+        InputError
+            two images have the same name, by which Ultralytics' results are matched, and the errors of `evaluate`
 
     >>> callback = AveragePrecisionCallback(protocol="ultralytics")
     >>> callback.add_to(model)  # doctest: +SKIP
@@ -77,7 +77,7 @@ class AveragePrecisionCallback:
         self._reads_labels, self._prefix, self._per_category = truth is None, prefix, per_category
         by_name: Options = {"join_by_name": ["images", "categories"]}
         self._protocol, self._options = protocol, by_name | options
-        _ = choose(protocol, **self._options)  # an error now, not in the first validation
+        _ = choose(protocol, **self._options)  # raise errors now, not in the first validation
         self._evaluator = None if truth is None else Evaluator(truth, protocol, **self._options)
         self._validated: Any = None  # the labels, and the names of their files by the ids of Ultralytics
         self._files: dict[int | str, str] = {}
@@ -86,7 +86,7 @@ class AveragePrecisionCallback:
         self.evaluation: Evaluation | None = None
 
     def add_to(self, model: Any) -> None:
-        """Add the callback to a model, trainer or validator; one model takes several callbacks with prefixes of their own."""
+        """Add the callback to a model, trainer or validator; a model accepts several callbacks with different prefixes."""
         for event in _EVENTS:
             model.add_callback(event, getattr(self, event))
 
@@ -101,8 +101,8 @@ class AveragePrecisionCallback:
         self._switches, validator.args.save_json = not validator.args.save_json, True
 
     def on_val_batch_end(self, validator: Any) -> None:
-        """Leave the validator as it was."""
-        if self._switches:  # and not another callback
+        """Restore the setting of the validator."""
+        if self._switches:  # this callback switched it on, not another one
             validator.args.save_json = False
 
     def on_val_end(self, validator: Any) -> None:
@@ -118,11 +118,11 @@ class AveragePrecisionCallback:
 
     def on_fit_epoch_end(self, trainer: Any) -> None:
         """Add the numbers to those that are logged."""
-        if trainer.metrics is not None:  # which it is in other processes than the first
+        if trainer.metrics is not None:  # it is None in all processes but the first
             trainer.metrics.update(self._numbers)
 
     def on_train_epoch_start(self, trainer: Any) -> None:
-        """Take the numbers away: an epoch without validation has the metrics of the last one, and results.csv its columns."""
+        """Remove the numbers: an epoch without validation keeps the metrics of the last one, and results.csv its columns."""
         for name in self._numbers:
             trainer.metrics.pop(name, None)
         self._numbers = {}
@@ -132,7 +132,7 @@ _OWN = [*signature(AveragePrecisionCallback.__init__).parameters][1:-1]
 
 
 def _files(labels: list[dict[str, Any]]) -> dict[int | str, str]:
-    """The names of the image files by the ids that Ultralytics gives to their results.
+    """Return the names of the image files by the ids that Ultralytics gives to their results.
 
     >>> _files([{"im_file": "val/0042.jpg"}, {"im_file": "val/cat.jpg"}])
     {42: '0042.jpg', 'cat': 'cat.jpg'}
@@ -148,7 +148,7 @@ def _files(labels: list[dict[str, Any]]) -> dict[int | str, str]:
 
 
 def _labelled(labels: list[dict[str, Any]], names: Any) -> Dataset:
-    """The boxes of the labels of a dataset of Ultralytics; categories are its classes, from 0."""
+    """Return the labelled boxes of a dataset of Ultralytics; categories are its classes, from 0."""
     paths = [Path(label["im_file"]) for label in labels]
     stems = [path.stem for path in paths]
     sizes = np.array(measure_images(paths), dtype=np.float64).reshape(-1, 2)

@@ -46,7 +46,7 @@ def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
     (problem,) = apf.check(truth, found).filter(pl.col("check") == "swapped_sides")["problem"]
     assert problem == (
         "100% of the annotations have a detection that fits (IoU 0.5 or more seen from above) if length and width are "
-        "exchanged, and 0% as they are"
+        "exchanged, but only 0% as written"
     )
 
 

@@ -71,7 +71,7 @@ def test_the_option_is_named_and_helps(
     detections = found(*changes)
     ((name, problem, said),) = findings(detections)
     assert (name, said) == (check, remedy)
-    assert "100% of the annotations have a detection that fits then" in problem
+    assert "100% of the annotations then have a detection that fits" in problem
     assert apf.evaluate(TRUTH, detections, **options).summary["value"][0] == pytest.approx(1)
 
 
@@ -178,7 +178,7 @@ def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path
     found = apf.check(YOLO_TRUTH, folder).filter(severity="warning")
     assert found["check"].to_list() == ["field_order"]  # and no filtered results where a coordinate was read as the score
     ((problem, remedy),) = found.select("problem", "remedy").rows()
-    assert problem.startswith(f"boxes of the detections seem to be in lines of {order}: 100% of the annotations have a")
+    assert problem.startswith(f"boxes of the detections seem to be in lines of {order}: 100% of the annotations then have a")
     script = f"{{print $1, {printed}}}"
     assert remedy == f"Write class x y width height score: awk '{script}' on each file."
     if shutil.which("awk") is None:

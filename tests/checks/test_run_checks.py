@@ -79,7 +79,9 @@ def test_the_command_takes_judgements_and_a_run() -> None:
     qrels, run = str(DATA / "search" / "qrels.txt"), str(DATA / "search" / "run_dense.txt")
     code, out, _ = checked(qrels, run)
     assert code == 3
-    assert "has nothing for 1 of 60 judged queries [318]. Means leave them out, without apframe rank --missing zero." in out
+    assert (
+        "has no documents for 1 of 60 judged queries [318]. Means leave them out, without apframe rank --missing zero." in out
+    )
     assert "without apframe rank --no-relevant skip" in out
     assert checked(qrels)[0] == 0
     assert [row["check"] for row in json.loads(checked(qrels, run, "--json")[1])] == ["missing_query", "query_without_relevant"]

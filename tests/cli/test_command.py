@@ -367,8 +367,8 @@ def test_matches_are_stored_at_thresholds_that_are_evaluated(
     assert pl.read_parquet(folder / "matches.parquet")["iou_threshold"].unique().sort().to_list() == [0.5, 0.75]
     for options, message in (
         (["--matches", "0.5"], "error: --matches needs --out, the folder to store the evaluation in\n"),
-        (["--out", str(folder), "--matches", "0.51"], "error: --matches: 0.51 is not evaluated; there are 0.5, 0.55"),
-        (["--out", str(folder), "--matches", "x"], "error: --matches takes numbers with commas between them, got 'x'"),
+        (["--out", str(folder), "--matches", "0.51"], "error: --matches: 0.51 is not evaluated; choose from 0.5, 0.55"),
+        (["--out", str(folder), "--matches", "x"], "error: --matches takes numbers separated by commas, not 'x'"),
     ):
         code, out, err = command(capsys, monkeypatch, "eval", *given, *options)
         assert (code, out) == (2, "") and err.startswith(message)
@@ -423,8 +423,8 @@ def test_a_profiler_sees_the_end_of_the_process() -> None:
     [
         ("evl", "No such command 'evl'; did you mean eval? (see `apframe --help`)"),
         ("--verison", "No such option: --verison; did you mean --version? (see `apframe --help`)"),
-        ("compare --by --json", "--by needs a value, and is followed by --json (see `apframe compare --help`)"),
-        ("compare a b --by --help", "--by needs a value, and is followed by --help (see `apframe compare --help`)"),
+        ("compare --by --json", "--by needs a value, but is followed by --json (see `apframe compare --help`)"),
+        ("compare a b --by --help", "--by needs a value, but is followed by --help (see `apframe compare --help`)"),
         ("what", "No such command 'what' (see `apframe --help`)"),
         ("--jso", "No such option: --jso; did you mean --json? (see `apframe --help`)"),
         ("formats --jso", "No such option: --jso; did you mean --json? (see `apframe formats --help`)"),
@@ -480,7 +480,7 @@ def test_an_empty_name_in_a_list_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--by", "weather,,name")
-    assert (code, out) == (2, "") and "'weather,,name' has an empty name in it" in err
+    assert (code, out) == (2, "") and "'weather,,name' contains an empty name" in err
 
 
 def test_json_and_csv_are_refused_before_anything_is_written(

@@ -77,7 +77,7 @@ def test_more_cells_than_are_shown(run: Any) -> None:
     truth = TRUTH | {"annotations": [{"id": k, "image_id": 1, "category_id": 1, "bbox": box} for k, box in enumerate(boxes)]}
     code, out, _ = run(truth=truth, found=found)
     assert code == 0 and out.count("thing 1 ") == 20
-    assert out.splitlines()[-1] == "The other 5 cells are smaller or equal; --csv has all."
+    assert out.splitlines()[-1] == "The other 5 cells are not larger; --csv prints all."
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ BAD = {
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
     "parts of results": (
         ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH, "--where", "score > .5", "--sample", "5"],
-        2, "--where, --sample: only for data sets, not for results",
+        2, "--where, --sample: for data sets only, not for results",
     ),
     "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "one SOURCE"),
     "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed needs --sample"),

@@ -44,7 +44,7 @@ def test_the_impact_of_each_kind(run: Any) -> None:
 
 def test_slices_are_rows(run: Any) -> None:
     _, out, _ = run("--by", "name")
-    assert out.splitlines()[0] == "AP at IoU 0.5, and by how much it rises if all errors of a kind are fixed:"
+    assert out.splitlines()[0] == "AP at IoU 0.5, and by how much it rises if all errors of a type are fixed:"
     assert cells(out)[:3] == [
         ["name", "ap", "cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"],
         ["c1", "0.000", "0.000", "1.000", "0.000", "0.000", "0.000", "0.000", "0.000", "0.000"],
@@ -69,7 +69,7 @@ def test_tables_for_programs(run: Any) -> None:
     ("arguments", "message"),
     [
         (["--background", "0.5"], "--background must be at least 0 and below the IoU threshold 0.5, not 0.5"),
-        (["--rows", "--by", "name"], "--rows and --by exclude each other"),
+        (["--rows", "--by", "name"], "--rows and --by cannot be combined"),
         (["--iou-threshold", "2"], "must lie in (0, 1]"),
         (["--by", "wether"], "no column 'wether'"),
         (["--json", "--csv"], "--json"),

@@ -379,8 +379,8 @@ def test_sigmas_are_given_in_the_shell(tmp_path: Path) -> None:
     assert 0 < expected["AP"] < 1
     for options, message in (
         (["--iou-type", "keypoints"], "give 2 sigmas, one for each keypoint"),
-        (["--iou-type", "keypoints", "--sigmas", ".1,x"], "--sigmas takes numbers with commas between them, got '.1,x'"),
-        (["--sigmas", ".1,.05"], "--sigmas is for object keypoint similarity; compare keypoints: add --iou-type keypoints"),
+        (["--iou-type", "keypoints", "--sigmas", ".1,x"], "--sigmas takes numbers separated by commas, not '.1,x'"),
+        (["--sigmas", ".1,.05"], "--sigmas applies to object keypoint similarity; compare keypoints with --iou-type keypoints"),
     ):
         done = apframe("eval", *paths, *options)
         assert done.returncode != 0

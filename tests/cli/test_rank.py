@@ -203,7 +203,7 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, QRELS], 1, "this looks like judgements; pass judgements first"),
         ([QRELS, DENSE, "--missing", "drop"], 2, '--missing is "skip", "zero" or "error", not \'drop\''),
         ([QRELS, DENSE, "--missing", "error"], 1, "1 of 60 judged queries: '318'"),
-        ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
+        ([QRELS, DENSE, "--compare"], 2, "--compare needs at least two runs"),
         ([QRELS, DENSE, "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),

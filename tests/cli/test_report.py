@@ -47,10 +47,10 @@ def test_markdown_is_printed_beside_a_page_or_alone(tmp_path: Path) -> None:
     done = apframe("report", *FILES, "--images", str(tmp_path / "no"), "--out", str(page))
     assert (done.returncode, done.stderr) == (
         2,
-        f"error: {tmp_path / 'no'}: --images is no folder; name the folder of the pictures\n",
+        f"error: {tmp_path / 'no'}: --images is not a folder; name the folder of the images\n",
     )
     done = apframe("report", *FILES, "--title", "Nightly")
-    assert (done.returncode, "--title is about the page" in done.stderr) == (2, True)
+    assert (done.returncode, "--title needs --out, the file of the page" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_stored_search_runs(tmp_path: Path) -> None:
     assert "Is hybrid better?" in page.read_text()
     assert "hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157, p &lt; 0.001)" in page.read_text()
     done = apframe("report", str(tmp_path / "lexical"), "--out", str(page), "--where", "weather = 'fog'")
-    assert "--where is about detections, not about search runs; leave it out" in done.stderr
+    assert "--where applies to detections, not to search runs; leave it out" in done.stderr
 
 
 @pytest.mark.slow
@@ -107,14 +107,14 @@ def test_search_runs_without_a_file_and_of_a_pipe() -> None:
         ([QRELS, RUNS[0], "-m", "nDGC@10"], 2, "no measure 'nDGC'; did you mean nDCG?"),
         ([QRELS, RUNS[0], "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
         ([QRELS, RUNS[0], "--by", "topci", "--queries", QUERIES], 2, "the queries have no column 'topci'; did you mean topic?"),
-        ([QRELS, RUNS[0], "--embed"], 2, "--embed is about detections, not about search runs; leave it out"),
+        ([QRELS, RUNS[0], "--embed"], 2, "--embed applies to detections, not to search runs; leave it out"),
         (
             [QRELS, RUNS[0], "--n-resamples", "9", "--protocol", "lvis"], 2,
-            "--n-resamples and --protocol are about detections, not about search runs; leave them out",
+            "--n-resamples and --protocol apply to detections, not to search runs; leave them out",
         ),
         (
             [*FILES, "-l", "2", "-m", "AP"], 2,
-            f"--measures and --relevance-level are about search runs, and {FILES[0]} is not a judgements file; leave them out",
+            f"--measures and --relevance-level apply to search runs, and {FILES[0]} is not a judgements file; leave them out",
         ),
         (["absent.txt", RUNS[0], "--missing", "zero"], 1, "absent.txt: there is no such file or folder"),
     ],
@@ -178,7 +178,7 @@ def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
         refused = apframe("report", *FILES, *option)
         assert (refused.returncode, refused.stderr) == (
             2,
-            f"error: {option[0]} is about the page; say where it is written, with --out\n",
+            f"error: {option[0]} needs --out, the file of the page\n",
         )
 
 
@@ -220,7 +220,7 @@ def test_corrected_labels_become_ground_truth(tmp_path: Path) -> None:
 
 def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> None:
     done = apframe("report", QRELS, RUNS[0], "--relabel", str(tmp_path / "new"))
-    assert done.stderr == "error: --relabel is about detections, not about search runs; leave it out\n"
+    assert done.stderr == "error: --relabel applies to detections, not to search runs; leave it out\n"
     driving = STREET.parent / "driving"
     sources = [str(driving / "scenes"), str(driving / "model_a.json"), "--protocol", "nuscenes"]
     done = apframe("report", *sources, "--relabel", str(tmp_path / "new"), "--out", str(tmp_path / "page.html"))
@@ -287,6 +287,6 @@ def test_a_tag_that_runs_lack_is_an_error(checkpoints: list[str], over: str, mes
 
 
 def test_files_have_no_tags() -> None:
-    needed = "--over needs stored evaluations, which have tags; store each with --out DIR --tag epoch=3"
+    needed = "--over needs stored evaluations with tags; store each with --out DIR --tag epoch=3"
     for paths in (FILES, [QRELS, *RUNS]):
         assert apframe("report", *paths, "--over", "epoch").stderr == f"error: {needed}\n"

@@ -25,7 +25,7 @@ def test_fewer_images_than_shards(tmp_path: Path, capsys: Capture, monkeypatch: 
     into = str(tmp_path / "shards")
     code, out, _ = command(capsys, monkeypatch, "shard", TRUTH, RESULTS, "--into", into, "--n", "400")
     assert code == 0
-    assert out.endswith("\n400 shards were asked for, but there are only 300 images\n")
+    assert out.endswith("\n400 shards were requested, but there are only 300 images\n")
 
 
 def test_numbers_for_programs(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:

@@ -121,7 +121,7 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["--shards"], 2, "the ground truth (GT) is missing: apframe eval GT DT"),
         (["--shards", "shardz/*"], 1, "shardz/*: no file or folder matches this pattern\n"),
         (["--shards", "shardz"], 1, "shardz: there is no such file or folder\n"),
-        (["--shards", "empty"], 1, "empty: has neither shards.json nor images.parquet in it; name a folder that"),
+        (["--shards", "empty"], 1, "empty: contains neither shards.json nor images.parquet; name a folder that"),
         (["--shards", "empty/*"], 1, "empty/*: no file or folder matches this pattern\n"),
         (["--shards", TRUTH], 1, f"{TRUTH}: is not a folder with shards; write shards with `apframe shard`"),
         (["--shards", "shards/shards.json"], 1, "shards/shards.json: is not a folder with shards; "),
@@ -136,10 +136,10 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["--shards", "shards", "--by", "wether"], 2, "images, categories, annotations, detections: no column 'wether'; did"),
         (["--shards", "shards", "--image-attributes", "no.csv"], 1, "image attributes: cannot read no.csv as CSV: no such"),
         (["--shards", "shards", "--shard"], 2, "No such option: --shard; did you mean --shards?"),
-        ([TRUTH, RESULTS, "--memory", "4GB"], 2, "--memory needs --shards; it is about data in shards\n"),
-        ([TRUTH, RESULTS, "--skip-bad-shards"], 2, "--skip-bad-shards needs --shards; it is about data in shards\n"),
-        ([TRUTH, RESULTS, "--engine", "local"], 2, "--engine needs --shards; it is about data in shards\n"),
-        ([TRUTH, RESULTS, "--work", "work"], 2, "--work needs --shards; it is about data in shards\n"),
+        ([TRUTH, RESULTS, "--memory", "4GB"], 2, "--memory needs --shards; it applies to data in shards\n"),
+        ([TRUTH, RESULTS, "--skip-bad-shards"], 2, "--skip-bad-shards needs --shards; it applies to data in shards\n"),
+        ([TRUTH, RESULTS, "--engine", "local"], 2, "--engine needs --shards; it applies to data in shards\n"),
+        ([TRUTH, RESULTS, "--work", "work"], 2, "--work needs --shards; it applies to data in shards\n"),
         ([TRUTH, RESULTS, RESULTS], 2, f"eval takes one model, not 2: use apframe compare {TRUTH} {RESULTS} {RESULTS} (see"),
         (["shards", "shards", "shards"], 2, "eval takes one model, not 2: use apframe compare shards shards "
          "shards; shards need --shards (see"),
@@ -150,7 +150,7 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["gt/*.json", "dt/*.json"], 2, "gt/*.json is a pattern, but GT is one file or folder; evaluate pairs of files with "
          "apframe eval --shards 'gt/*.json' 'dt/*.json'\n"),
         ([TRUTH, "dt/*.json"], 2, "dt/*.json is a pattern, but DT is one file or folder; evaluate pairs of files with"),
-        (["--shards", "shards", "voc2012"], 2, "voc2012 is a protocol, and not a file of detections; write --protocol voc2012"),
+        (["--shards", "shards", "voc2012"], 2, "voc2012 is a protocol, not a file of detections; write --protocol voc2012"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         found, out, err = command(capsys, monkeypatch, "eval", *arguments)

@@ -314,10 +314,13 @@ def test_ctrl_c_ends_a_command_whose_query_never_ends(query: str, tmp_path: Path
 
 
 NESTED, BYTES = (
-    "CSV holds no lists or structs; use --json, or choose other columns",
-    "holds no bytes; use hex() to make them text",
+    "CSV cannot contain lists or structs; use --json, or choose other columns",
+    "cannot contain bytes; convert them to text with hex()",
 )
-FOREIGN, DATES = "which no table can hold; CAST(a AS VARCHAR) makes it text", "a has dates outside the years 1 to 9999; CAST("
+FOREIGN, DATES = (
+    "which tables do not support; CAST(a AS VARCHAR) makes it text",
+    "a has dates outside the years 1 to 9999; CAST(",
+)
 TYPES: dict[str, tuple[str, object]] = {  # what --csv prints and --json holds, or the errors of both
     "NULL": ("", None),
     "true": ("true", True),

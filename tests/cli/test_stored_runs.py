@@ -36,7 +36,7 @@ def test_what_is_refused(run: Any, tmp_path: Path) -> None:
         for arguments, status, message in (
             ((gt,), 2, f"the detections (DT) are missing: apframe {name} GT DT"),
             ((stored, dt), 2, f"{stored} is a stored evaluation, which has its results already; leave out {dt}"),
-            ((stored, "--protocol", "voc2012"), 2, "--protocol is about files of ground truth and results"),
+            ((stored, "--protocol", "voc2012"), 2, "--protocol applies to files of ground truth and results"),
             ((stored, "--iou-threshold", "0.42"), 2, "0.42 was not evaluated"),
         ):
             code, out, err = run(name, *arguments)

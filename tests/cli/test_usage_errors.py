@@ -50,9 +50,9 @@ def test_the_page_for_users_of_trec_eval_says_the_same() -> None:
         ("eval --format coco", "No such option: --format; did you mean --gt-format?"),
         ("formats --filter x", "No such option: --filter"),
         ("eval --categores car", "No such option: --categores; did you mean --categories?"),
-        ("eval {gt} {dt} --by weather camera", "Got unexpected extra argument (camera); several names are written with commas: "
+        ("eval {gt} {dt} --by weather camera", "Got unexpected extra argument (camera); separate several names by commas: "
          "--by weather,camera"),
-        ("eval --by a b c {gt} {dt}", "Got unexpected extra arguments ({gt} {dt}); several names are written with commas: "
+        ("eval --by a b c {gt} {dt}", "Got unexpected extra arguments ({gt} {dt}); separate several names by commas: "
          "--by a,b,c"),
         ("errors {gt} {dt} --categories car bus --json", "Got unexpected extra argument (bus); several names are written with "
          "commas: --categories car,bus"),

@@ -411,5 +411,5 @@ def test_columns_that_sql_cannot_name_or_hold() -> None:
     with pytest.warns(ApframeWarning, match=r"images\.a\x00b is a\\0b"):
         assert apf.evaluate(dataset, row | {"score": [0.5]}).sql(r'SELECT "a\0b" AS n FROM images').item() == 7
     large = pl.DataFrame({"image_id": [1]}).with_columns(large=pl.lit(1, pl.Int128))
-    with pytest.raises(QueryError, match="images: DuckDB cannot hold one of the columns"):
+    with pytest.raises(QueryError, match="images: DuckDB cannot store one of the columns"):
         apf.evaluate(apf.Dataset(large, {"category_id": [1]}, row), row | {"score": [0.5]}).sql("FROM images")

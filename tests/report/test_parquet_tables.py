@@ -93,4 +93,4 @@ def test_the_command_says_where_they_are_and_writes_them_again(tmp_path: Path) -
     done = apframe("report", unread, unread, "--out", str(page), "--tables")
     assert done.returncode == 1 and "holds something else (notes.txt); choose another name for the report" in done.stderr
     done = apframe("report", *files, "--tables")
-    assert done.returncode == 2 and "--tables is about the page" in done.stderr
+    assert done.returncode == 2 and "--tables needs --out, the file of the page" in done.stderr

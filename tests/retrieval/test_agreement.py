@@ -116,7 +116,7 @@ def test_units_are_attributes_of_the_queries() -> None:
         ({"p": 1}, "p is between 0 and 1, such as 0.9, not 1"),
         ({"depth": 0}, "depth is a whole number of at least 1, not 0"),
         ({"baseline": "z"}, "baseline: no run 'z'; there are x, y"),
-        ({"unit": "user"}, "unit: give evaluate_run a table with the attributes of the queries, queries="),
+        ({"unit": "user"}, "unit: pass evaluate_run a table with the attributes of the queries, queries="),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
     ],
 )
@@ -236,7 +236,7 @@ ONE = {"a": [1.0, 0.5], "b": [0.5, 0.5]}
     ("reference", "other", "message"),
     [
         (evaluated(ONE), evaluated(ONE | {"c": [1, 1]}), "only second has the runs 'c'; evaluate the same runs"),
-        (evaluated({"a": [1]}), evaluated({"a": [1]}), "a leaderboard needs two runs or more; give evaluate_run several runs"),
+        (evaluated({"a": [1]}), evaluated({"a": [1]}), "a leaderboard needs at least two runs; give evaluate_run several runs"),
         (evaluated(ONE, "AP"), evaluated(ONE, "RR"), "no measure in common: first has 'AP'; second has 'RR'"),
         (
             evaluated(ONE), apf.evaluate_run({"z": {"a": 1}}, {"a": {"z": {"a": 1}}, "b": {"z": {"a": 1}}}, "RR"),

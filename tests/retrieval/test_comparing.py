@@ -122,7 +122,7 @@ def test_wrong_units(options: dict[str, Any], message: str) -> None:
 
 
 def test_units_need_attributes() -> None:
-    with pytest.raises(ParameterError, match="unit: give evaluate_run a table with the attributes of the queries"):
+    with pytest.raises(ParameterError, match="unit: pass evaluate_run a table with the attributes of the queries"):
         apf.evaluate_run(QRELS, RUN, "AP").intervals(unit="user")
     with pytest.raises(ParameterError, match="1 of the queries have no kind"):
         apf.evaluate_run(QRELS, RUN, "AP", missing="zero", queries=QUERIES).intervals(unit="kind")

@@ -271,7 +271,7 @@ def test_files_of_the_same_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [[], [table(RUN)], [{"q1": {"a": 1}}]], ids=["nothing", "frame", "dict"])
 def test_a_list_holds_files(runs: list[Any]) -> None:
-    with pytest.raises(ParameterError, match="run: each run in a list needs a path or a name; give a dict from names to runs"):
+    with pytest.raises(ParameterError, match="run: each run in a list needs a path or a name; pass a dict from names to runs"):
         apf.evaluate_run(QRELS, runs)
 
 
@@ -315,7 +315,7 @@ def test_queries_without_the_attribute() -> None:
 @pytest.mark.parametrize(
     ("queries", "column", "message"),
     [
-        (None, "kind", "by: give evaluate_run a table with the attributes of the queries, queries="),
+        (None, "kind", "by: pass evaluate_run a table with the attributes of the queries, queries="),
         (QUERIES, "kin", "by: the queries have no column 'kin'; did you mean kind?"),
         (QUERIES, "xyz", "by: the queries have no column 'xyz'; there are kind, length"),
         (QUERIES, "query_id", "by: the queries have no column 'query_id'; there are kind, length"),

@@ -152,7 +152,7 @@ def test_runs_of_ranx_have_names() -> None:
     runs = [RanxRun(found, "bm25"), RanxRun(found, "dense")]
     assert apf.evaluate_run(RanxRun(NESTED), runs, "P@1").summary["run"].to_list() == ["bm25", "dense"]
     assert apf.evaluate_run(NESTED, {"a": RanxRun(found), "b": [ScoredDoc("q1", "d1", 1)]}, "P@1").summary.height == 2
-    with pytest.raises(ParameterError, match="each run in a list needs a path or a name; give a dict from names to runs"):
+    with pytest.raises(ParameterError, match="each run in a list needs a path or a name; pass a dict from names to runs"):
         apf.evaluate_run(NESTED, [RanxRun(found), RanxRun(found)])
 
 
@@ -284,7 +284,7 @@ def test_lz4_as_ranx_writes_it_packed_twice(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "run.lz4").write_bytes(frame(frame(b"\xa1...")))
     assert read_run(tmp_path / "run.lz4").rows() == JUDGED
     (tmp_path / "other.lz4").write_bytes(frame(b"\xff"))
-    with pytest.raises(FormatError, match="holds neither JSON nor CBOR"):
+    with pytest.raises(FormatError, match="contains neither JSON nor CBOR"):
         read_run(tmp_path / "other.lz4")
     monkeypatch.setitem(sys.modules, "cbor2", None)
     with pytest.raises(ParameterError, match=r'reading CBOR in LZ4 needs a package: pip install cbor2, or the extra "lz4"'):

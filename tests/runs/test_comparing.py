@@ -40,7 +40,7 @@ def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
     of_a = runs.evaluation("a").intervals(metrics="AP").select("low", "high")
     assert board.filter(run="a").select("low", "high").equals(of_a)
     assert runs.leaderboard("AP50", where="epoch = 0", intervals=True).height == 1
-    with pytest.raises(ParameterError, match="unit is about intervals; give intervals=True too"):
+    with pytest.raises(ParameterError, match="unit needs intervals=True"):
         runs.leaderboard(unit="city")
 
 

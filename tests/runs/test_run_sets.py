@@ -327,11 +327,11 @@ def a_folder(path: Path) -> Path:
 
 # what is scanned, the error, and what it says
 REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
-    "no match": (lambda at: at / "x*", FormatError, r"x\*: nothing matches; name folders that"),
+    "no match": (lambda at: at / "x*", FormatError, r"x\*: nothing matches; name folders written"),
     "files alone": (
         lambda at: at / "*.txt",
         FormatError,
-        r"\*\.txt: matches files alone \('.*notes\.txt'\); name folders that",
+        r"\*\.txt: matches only files \('.*notes\.txt'\); name folders written",
     ),
     "no folder": (lambda at: at / "none", FormatError, r"none: there is no such folder$"),
     "a file": (lambda at: at / "notes.txt", FormatError, r"notes\.txt: is a file; name the folder"),
@@ -353,7 +353,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "nothing": (lambda _: [], ParameterError, r"scan_runs takes a folder, .* not \[\]$"),
     "a number": (lambda _: 3, ParameterError, r"scan_runs takes a folder, .* not 3$"),
     "numbers": (lambda _: [3], ParameterError, r"scan_runs takes a folder, .* not \[3\]$"),
-    "twice": (lambda at: [at / "a", str(at / "x" / ".." / "a")], ParameterError, "a folder is named twice .*; name each once$"),
+    "twice": (
+        lambda at: [at / "a", str(at / "x" / ".." / "a")],
+        ParameterError,
+        "a folder is named twice .*; name each folder once$",
+    ),
 }
 
 
@@ -414,7 +418,7 @@ def test_a_damaged_run_is_named(damage: Callable[[Path], object], message: str, 
 def test_search_runs_among_others_are_left_out_with_a_warning(runs: Path) -> None:
     write_search(runs / "search")
     with pytest.warns(
-        RunsLeftOutWarning, match=r"^left out evaluations of retrieval, since only those of .*: '.*/search'$"
+        RunsLeftOutWarning, match=r"^left out evaluations of retrieval, because only evaluations of .*: '.*/search'$"
     ) as told:
         sets = scan_runs(runs / "*")
     assert names(sets) == ["model_a", "model_b"] and told[0].filename == __file__
@@ -440,7 +444,7 @@ def test_subset_beside_the_whole_is_told(tmp_path: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     whole.write_parquet(tmp_path / "whole")
     whole.where(pl.col("score") > 0.5).write_parquet(tmp_path / "sure")  # of the same ground truth
-    with pytest.warns(RunsDifferWarning, match=r"differ in the subset that was taken: sure \| whole"):
+    with pytest.warns(RunsDifferWarning, match=r"differ in the evaluated subset: sure \| whole"):
         apf.scan_runs(str(tmp_path / "*"))
 
 

@@ -136,7 +136,7 @@ def test_an_image_in_two_shards(shards: Path) -> None:
 def test_other_columns_or_types(table: str, how: Change, message: str, shards: Path) -> None:
     change(shards / f"00001/{table}.parquet", how)
     assert error_of(FormatError, f"{shards}/*") == (
-        f"shards 00000 and 00001 differ in the columns of {message}; give all the same, or join them with `apframe shard`"
+        f"shards 00000 and 00001 differ in the columns of {message}; make them equal, or join them with `apframe shard`"
     )
 
 
@@ -146,7 +146,7 @@ def test_other_columns_or_types(table: str, how: Change, message: str, shards: P
     [
         (
             lambda table: table.with_columns(name=pl.lit("cow")),
-            "their categories: 1 'cat', 2 'dog' and 1 'cow', 2 'cow'; give all the same, or join them with `apframe shard`",
+            "their categories: 1 'cat', 2 'dog' and 1 'cow', 2 'cow'; make them equal, or join them with `apframe shard`",
         ),
         (lambda table: table.with_columns(kind=pl.lit("pet")), "the columns of categories: nothing more and kind String; "),
         (lambda table: table.with_columns(group=pl.lit("b")), "the attributes of their categories: group (checksum "),
@@ -206,7 +206,7 @@ def test_numbers_in_one_file_only(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.parquet", "voc2012")
     problem = "the detections of shard dt1.parquet have input_row, and those of shard dt0.parquet do not"
-    assert str(caught.value) == f"{problem}; number the rows of all shards through, from 0, or of none"
+    assert str(caught.value) == f"{problem}; number the rows of all shards consecutively from 0, or of none"
     FOUND.head(0).write_parquet(tmp_path / "dt0.parquet")  # of which there is nothing to number
     metrics = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.parquet", "voc2012").metrics
     assert_frame_equal(metrics, apf.evaluate(TRUTH, FOUND.filter(pl.col("image_id") > 2), "voc2012").metrics)
@@ -271,7 +271,7 @@ def test_some_of_the_shards_that_are_listed(shards: Path) -> None:
 def test_a_folder_of_shards_without_a_listing(shards: Path) -> None:
     (shards / "shards.json").unlink()
     assert error_of(FormatError, shards) == (
-        "shards: has neither shards.json nor images.parquet in it; "
+        "shards: contains neither shards.json nor images.parquet; "
         "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
     )
 
@@ -442,9 +442,7 @@ def test_what_is_no_path(given: Any, problem: str) -> None:
 
 
 def test_detections_must_be_files(shards: Path) -> None:
-    with pytest.raises(
-        ParameterError, match=r'^voc2012 is a protocol, and not a file of detections; write protocol="voc2012"$'
-    ):
+    with pytest.raises(ParameterError, match=r'^voc2012 is a protocol, not a file of detections; write protocol="voc2012"$'):
         apf.evaluate_shards(shards, "voc2012")
     with pytest.raises(ParameterError, match=r"^detections must be a path, .*, not a DataFrame"):
         apf.evaluate_shards(shards, FOUND)

@@ -64,7 +64,7 @@ def whole(folder: Path) -> set[str]:
     for path in found:
         table = read_verdicts(path)
         table.validate(full=True)
-        assert head_of(table).said["heights"]["detections"] == head_of(table).counts.sum()
+        assert head_of(table).facts["heights"]["detections"] == head_of(table).counts.sum()
     return {path.name for path in found}
 
 

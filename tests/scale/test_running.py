@@ -130,7 +130,7 @@ def test_shards_of_a_dead_worker_are_submitted_once_more(tmp_path: Path, matched
 def test_workers_that_die_again_name_the_shards(tmp_path: Path, matched: list[str]) -> None:
     shards, Dying.made = few(tmp_path), 0
     missing = r"^workers died before they had matched 3 shards: '00001', '00002', '00003'; "
-    with pytest.raises(ShardError, match=f"{missing}repeat the call to go on from here; did they run out of memory") as caught:
+    with pytest.raises(ShardError, match=f"{missing}repeat the call to resume from here; did they run out of memory") as caught:
         apf.evaluate_shards(shards, executor=lambda: Dying("00001"), work=tmp_path / "work")
     assert caught.value.shard == "00001" and Dying.made == 2
     with pytest.raises(ShardError, match=f"{missing}name a folder with work= to go on from here"):
@@ -198,15 +198,15 @@ def test_workers_elsewhere_need_a_folder(tmp_path: Path) -> None:
     executor.is_on_this_machine = False
     with pytest.raises(ParameterError, match=r"^work is needed: workers of Dying may be on other machines; name a folder that"):
         apf.evaluate_shards(few(tmp_path), executor=executor)
-    with pytest.raises(ParameterError, match=r'^executor: cannot be given together with engine="ray"; leave one out$'):
+    with pytest.raises(ParameterError, match=r'^executor: cannot be combined with engine="ray"; leave one out$'):
         apf.evaluate_shards(tmp_path / "shards", executor=executor, engine="ray")
 
 
 @pytest.mark.parametrize(
     ("executor", "message"),
     [
-        (4, "executor is no executor: 4; give something with the interface"),
-        (lambda: 5, "executor is no executor: 5; give something with the interface"),
+        (4, "executor is not an executor: 4; pass an object with the interface"),
+        (lambda: 5, "executor is not an executor: 5; pass an object with the interface"),
         (
             lambda: ProcessPoolExecutor(2, multiprocessing.get_context("fork")),
             "executor: forks processes, which hang once Polars has run; give it mp_context=",
@@ -224,7 +224,7 @@ def test_an_executor_that_is_shut_down_is_refused(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         pass
     with pytest.raises(
-        ParameterError, match=r"^executor takes no work \(cannot schedule new futures after shutdown\); give one"
+        ParameterError, match=r"^executor accepts no work \(cannot schedule new futures after shutdown\); give one"
     ):
         apf.evaluate_shards(few(tmp_path), executor=executor)
 
@@ -275,7 +275,9 @@ def test_a_mistake_in_this_process_is_no_worker_s(tmp_path: Path) -> None:
 def test_verdicts_that_are_not_there(tmp_path: Path) -> None:
     found = apf.evaluate_shards(few(tmp_path), work=tmp_path / "work")
     shutil.rmtree(tmp_path / "work")
-    with pytest.raises(FormatError, match=r"the verdicts of a shard are not there; work= is a folder that all workers share"):
+    with pytest.raises(
+        FormatError, match=r"the verdicts of a shard are missing; work= must be a folder that all workers share"
+    ):
         _ = found.metrics
 
 

@@ -52,7 +52,7 @@ def test_shards_of_one_name_are_called_by_their_folders(shards: Path, tmp_path: 
     ("nowhere", "nowhere: there is no such file or folder"),
     ("nowhere/*", r"nowhere/\*: no file or folder matches this pattern"),
     ("shards.json", "shards.json: is not a folder with shards; write shards with `apframe shard`"),
-    (".", "has neither shards.json nor images.parquet in it; name a folder"),
+    (".", "contains neither shards.json nor images.parquet; name a folder"),
 ], ids=str)  # fmt: skip
 def test_what_holds_no_shards(named: str, problem: str, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shards if named == "shards.json" else shards.parent)
@@ -63,7 +63,7 @@ def test_what_holds_no_shards(named: str, problem: str, shards: Path, monkeypatc
 @pytest.mark.slow
 def test_two_folders_of_shards(shards: Path, tmp_path: Path) -> None:
     apf.write_shards(TRUTH, FOUND, tmp_path / "more", n=1)
-    with pytest.raises(ShardError, match=r"there is no images.parquet; it has shards in it: name them, or this folder alone"):
+    with pytest.raises(ShardError, match=r"there is no images.parquet; it contains shards: name them, or only this folder"):
         apf.evaluate_shards([shards, tmp_path / "more"])
 
 

@@ -37,7 +37,7 @@ def test_texts_are_shortened_before_columns_are_left_out() -> None:
 
 
 def test_the_least_columns_are_left_out_first() -> None:
-    drawn = table_lines(WIDE, 3, width=70, least=["absent", "AP", "column_2"])
+    drawn = table_lines(WIDE, 3, width=70, expendable=["absent", "AP", "column_2"])
     head = drawn.splitlines()[1]
     assert "AP" not in head and "column_2" not in head and "column_1" in head and "column_3" in head
 
@@ -45,7 +45,7 @@ def test_the_least_columns_are_left_out_first() -> None:
 @pytest.mark.slow
 def test_columns_of_a_group_are_left_out_together() -> None:
     for width in range(20, 90):
-        head = table_lines(WIDE, 3, width=width, least=["AP", ("column_2", "column_7")]).splitlines()[1]
+        head = table_lines(WIDE, 3, width=width, expendable=["AP", ("column_2", "column_7")]).splitlines()[1]
         assert ("column_2" in head) == ("column_7" in head)
 
 

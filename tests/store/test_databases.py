@@ -134,7 +134,7 @@ def test_database_of_others_is_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE apframe AS SELECT 1 AS a")
     for path in (text, empty, theirs, namesake):
         before = path.read_bytes()
-        message = "is there already and is not a database that apframe wrote; name another file"
+        message = "exists and is not a database written by apframe; name another file"
         with pytest.raises(OutputError, match=message):
             write_database(path, {"t": PART.lazy()})
         assert path.read_bytes() == before
@@ -161,6 +161,6 @@ def test_database_that_is_open_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_table_of_no_frames_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="matches: no frame was given"):
+    with pytest.raises(ParameterError, match="matches has no frame"):
         write_database(tmp_path / "run.duckdb", {"matches": []})
     assert [*tmp_path.iterdir()] == []

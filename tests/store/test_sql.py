@@ -223,7 +223,7 @@ def test_ctrl_c_is_heard_while_duckdb_computes(given: Any) -> None:
     for function in ("_answer", "from_arrow_stream"):  # perhaps just before it computes, and while it does
         with interrupted_in(function), pytest.raises(KeyboardInterrupt):
             sql.query(given, "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b")
-        interruption.settle()  # the query, which would take hours, has ended
+        interruption.wait_for_cancelled()  # the query, which would take hours, has ended
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ def test_ctrl_c_is_heard_while_tables_are_made() -> None:
         sql.query(make_slowly, "SELECT 1 / 0 FROM range(1000000000000)")
     assert interruption.unfinished()  # they are still being made
     done.set()
-    interruption.settle()  # nothing of the query is run any more
+    interruption.wait_for_cancelled()  # nothing of the query is run any more
 
 
 @pytest.mark.slow

@@ -236,7 +236,7 @@ def test_bad_options_are_errors_at_once(options: dict[str, Any], message: str) -
 
 def test_bad_updates_are_errors() -> None:
     metric = MeanAveragePrecision()
-    with pytest.raises(ParameterError, match="update: 2 preds, but 1 of target; give one of each per image"):
+    with pytest.raises(ParameterError, match="update: 2 preds but 1 targets; pass one of each per image"):
         metric.update([ONE, ONE], [ONE])
     with pytest.raises(RowError, match="preds: scores is missing where index is 0; give scores for each image"):
         metric.update([{"boxes": ONE["boxes"], "labels": [3]}], [ONE])

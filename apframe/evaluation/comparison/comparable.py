@@ -13,7 +13,7 @@ from apframe.protocols.given import OPTIONS
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import SIZE, TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -162,7 +162,9 @@ def _refuse_other_images(first: Evaluation, other: Evaluation, names: tuple[str,
         if len(alone)
     ]
     n_both = int(is_known(mine, theirs).sum())
-    remedy = f"use {spelled('on_images', 'common')} for the {n_both:,} in both" if n_both else "they have no image in common"
+    remedy = (
+        f"use {option_name('on_images', 'common')} for the {n_both:,} in both" if n_both else "they have no image in common"
+    )
     if n_both and not has_option:
         remedy = f"evaluate both on the same images, such as the {n_both:,} in both"
     raise NotComparableError(f"{a} and {b} differ in images: {', '.join(parts)}", remedy)

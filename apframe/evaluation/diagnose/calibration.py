@@ -177,7 +177,7 @@ def _choose(
 ) -> _Options:
     """Validate the options, and raise an error that names an invalid one."""
     refuse_scores(self.protocol, "scores to calibrate")
-    n_bins = whole_number("n_bins", n_bins, most=_MOST_BINS)
+    n_bins = whole_number("n_bins", n_bins, max_value=_MOST_BINS)
     one_of("bins", bins, BINS)
     one_of("target", target, TARGETS)
     if target == "similarity":

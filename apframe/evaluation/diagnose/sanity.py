@@ -22,7 +22,7 @@ from apframe.protocols.lookups import threshold_words
 from apframe.protocols.rules.known import FIND_OUT
 from apframe.tables.ids import is_known
 from apframe.tables.names import labels_of
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -174,6 +174,6 @@ def _warn_of_missed(metrics: pl.DataFrame, evaluated: Evaluated) -> None:
         have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
         warn(
             f"{len(missed):,} of {of} {have} no detections: {listed(names.to_list())}; "
-            f"AP counts them as 0; if the model does not know them, name the others with {spelled('categories')}",
+            f"AP counts them as 0; if the model does not know them, name the others with {option_name('categories')}",
             MissedCategoryWarning,
         )

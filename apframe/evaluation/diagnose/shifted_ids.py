@@ -10,7 +10,7 @@ from apframe.evaluation.diagnose.rare_overlaps import n_fitted, of_some_images
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import KEYS
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 # a different numbering is believed if it gives nearly all detections known ids, and this share of the annotations a
 # # detection that fits, and this many times more annotations than the given ids
@@ -64,7 +64,9 @@ def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[st
             what = "annotations have a detection that fits" if has_boxes else "detections have a known id"
             remedy = f"use the ids of the {owner} of the ground truth"
             if owner == "categories":
-                remedy += f', or give {spelled("names")} as a JSON file with the name of each of these numbers, {{"1": ...}}'
+                remedy += (
+                    f', or give {option_name("names")} as a JSON file with the name of each of these numbers, {{"1": ...}}'
+                )
             yield (
                 f"{key} of the detections looks {words}: by that numbering {n_meant / of_meant:.0%} of the {what}, with the "
                 f"ids as they are {n_own / max(1, of_own):.0%}",

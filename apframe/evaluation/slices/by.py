@@ -24,7 +24,7 @@ from apframe.exceptions import NoAnnotationsWarning, ParameterError, warn, warn_
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.result_tables import RESULTS, SUPPORT
-from apframe.wording import counted, spelled
+from apframe.wording import counted, option_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -175,7 +175,7 @@ def where(self: Evaluation, *conditions: Condition, **columns: Never) -> Evaluat
     words = [str(each) if isinstance(each, (pl.Expr, str)) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
     if not _has_annotations(part):
-        warn(f"{spelled('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)
+        warn(f"{option_name('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)
     return part
 
 

@@ -17,7 +17,7 @@ from apframe.formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.formats.path_contents import PathContents, see
 from apframe.formats.text_lines import Lines, refuse_lines
 from apframe.tables.schemas import TABLES
-from apframe.wording import listed, spelled
+from apframe.wording import listed, option_name
 
 EDGES = {"XMin": "image_width", "XMax": "image_width", "YMin": "image_height", "YMax": "image_height"}
 """The edges of a box, and the sides that they are fractions of."""
@@ -86,7 +86,7 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
         likely = [file for file in candidates if "boxable" in file.name] or candidates
         if len(likely) > 1:
             names = ", ".join(file.name for file in likely)
-            remedy = f"choose one with {spelled('split', '')} (part of its name), or remove the others"
+            remedy = f"choose one with {option_name('split', '')} (part of its name), or remove the others"
             raise FormatError(f"several files of {_WORDS[kind]}: {names}", remedy, path=folder)
         files[kind] = likely[0]
     if "boxes" not in files:

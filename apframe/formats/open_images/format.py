@@ -40,7 +40,7 @@ from apframe.tables.names import label_of
 from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
 from apframe.validation import without_refused
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label
@@ -103,7 +103,7 @@ class OpenImages(Format):
     ) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         if split is not None and not is_folder(path):
-            raise ParameterError("this is a single file", f"leave out {spelled('split', split)}", path=path)
+            raise ParameterError("this is a single file", f"leave out {option_name('split', split)}", path=path)
         files = find_files(path, split) if is_folder(path) else {"boxes": path}
         boxes, without_objects = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None

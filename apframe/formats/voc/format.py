@@ -31,7 +31,7 @@ from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, r
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import did_you_mean, listed, spelled
+from apframe.wording import did_you_mean, listed, option_name
 
 _LINE = ("image_id", "score", *EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)
@@ -153,7 +153,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
         if path.suffix.lower() != ".txt":
             raise FormatError("the name of an image set ends in .txt", "give one, or a folder of XML files", path=path)
         if split is not None:
-            raise ParameterError("this is a single image set", f"leave out {spelled('split', split)}", path=path)
+            raise ParameterError("this is a single image set", f"leave out {option_name('split', split)}", path=path)
         return _annotations_of(path), path
     folder = path / "Annotations" if is_folder(path / "Annotations") else path
     main = folder.absolute().parent / "ImageSets" / "Main"
@@ -162,7 +162,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     if split is not None and split not in sets:
         raise ParameterError(f"no image set {split!r}", did_you_mean(split, whole) if whole else "", path=main)
     if split is None and folder != path and len(whole) > 1:
-        remedy = f"choose one with {spelled('split', '')}: {', '.join(whole)}"
+        remedy = f"choose one with {option_name('split', '')}: {', '.join(whole)}"
         raise ParameterError("there are several image sets", remedy, path=main)
     if split is None:
         split = whole[0] if whole and folder != path else None

@@ -14,7 +14,7 @@ from apframe.formats.files import read_text, write_text
 from apframe.formats.path_contents import PathContents, is_number
 from apframe.formats.text_lines import first_fields
 from apframe.paths import is_file, is_folder, is_inside, is_utf8, kind_at
-from apframe.wording import counted, listed, shown, spelled
+from apframe.wording import counted, listed, option_name, shown
 
 _SPLITS = ("val", "train", "test")
 IMAGES = {
@@ -164,7 +164,7 @@ def chosen_split(path: Path, splits: Collection[str], split: str | None) -> str:
     name = split or ("val" if "val" in splits else next(iter(splits), ""))
     if name not in splits or (split is None and name != "val" and len(splits) > 1):
         problem = f"no split {split!r}" if split else "several splits, but no val"
-        raise ParameterError(problem, f"choose one with {spelled('split', '')}: {', '.join(splits)}", path=path)
+        raise ParameterError(problem, f"choose one with {option_name('split', '')}: {', '.join(splits)}", path=path)
     return name
 
 

@@ -18,7 +18,7 @@ from apframe.formats.yolo.config import ENDINGS, IMAGES, Config, is_label
 from apframe.formats.yolo.format import tables_of
 from apframe.formats.yolo.label_lines import is_annotation
 from apframe.paths import is_file, is_folder
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 _LABELS = "labels"
 _LISTS = ("classes.txt", "obj.names")  # names of the file with a class name in each line in labelImg, Label Studio and CVAT
@@ -69,7 +69,7 @@ class YoloLabels(TruthOnly):
             places = (place / name for place in (folder, *above) for name in _LISTS)
             names = next((place for place in places if is_file(place) and not _is_label_file(place)), None)
         if names is None:
-            remedy = f"name the data.yaml that has their classes and folders of images, or give {spelled('names', '')}"
+            remedy = f"name the data.yaml that has their classes and folders of images, or give {option_name('names', '')}"
             raise ParameterError("these look like label files of YOLO", remedy, path=path)
         config = Config(path, read_class_names(names), splits={}, roots=(path,), keypoints=None)
         return tables_of(config, _files(folder), image_sizes)

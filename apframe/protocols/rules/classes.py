@@ -15,7 +15,7 @@ from apframe.tables.category_map import map_ids, merge_categories
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import labels_of
-from apframe.wording import listed, nearest, spelled
+from apframe.wording import listed, nearest, option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -129,7 +129,7 @@ class Classes(Rule):
         is_ours = names.str.to_lowercase().is_in(list(became))
         if not is_ours.any():
             problem = f"{protocol.name} evaluates {listed(list(self.names))}, but the categories are {listed(names.to_list())}"
-            remedy = f"rename yours with {spelled('category_map')}, a map from each name to one of these"
+            remedy = f"rename yours with {option_name('category_map')}, a map from each name to one of these"
             raise ParameterError(problem, remedy, option="protocol")
         has_annotations = is_known(categories["category_id"], annotations["category_id"].unique())
         self._ask_about(names.filter(~is_ours & has_annotations), protocol)

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.protocols.rules.rule import Rule, States, refuse_several
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -69,7 +69,7 @@ class CrowdsCountOnce(Crowds):
         """Raise an error if the matcher cannot make a detection of a group a true positive."""
         super().refuse(protocol)
         if not protocol.matcher.finds_groups:
-            problem = f"groups that count need {spelled('matching', 'best_overlap')}, not {protocol.matcher.name!r}"
+            problem = f"groups that count need {option_name('matching', 'best_overlap')}, not {protocol.matcher.name!r}"
             raise ParameterError(problem, "or the rule CrowdsIgnored()")
 
 

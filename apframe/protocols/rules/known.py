@@ -16,7 +16,7 @@ from apframe.exceptions import (
 )
 from apframe.protocols.rules.rule import Rule
 from apframe.tables.ids import is_known, unknown_ids
-from apframe.wording import counted, listed, nearest, spelled
+from apframe.wording import counted, listed, nearest, option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -59,7 +59,7 @@ class RequireKnownCategories(Rule):
         there = inputs.dataset.core("categories")["category_id"]
         flags = is_known(detections["category_id"], there)
         if not flags.all():
-            remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
+            remedy = f"give ids of the ground truth's categories, or {option_name('category_map')}"
             raise unknown_ids("detections", detections, "category_id", "categories", flags, remedy, there)
         return inputs
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, RowError
 from apframe.protocols.rules.rule import Limit, Rule
 from apframe.tables.ids import is_known
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -48,7 +48,7 @@ class LimitPerImage(Limit):
         super().refuse(protocol)
         if len(protocol.limits) > 1:
             problem = f"{protocol.name} limits detections per image"
-            raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {protocol.limits}")
+            raise ParameterError(f"{problem}: {option_name('max_detections')} must be one number, not {protocol.limits}")
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Return the detections with the highest scores of each image."""

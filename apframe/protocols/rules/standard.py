@@ -22,7 +22,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.schemas import noun
 from apframe.tables.shapes.boxes import BOXES
 from apframe.tables.shapes.declarations import CORNERS
-from apframe.wording import Count, Note, in_words, spelled
+from apframe.wording import Count, Note, in_words, option_name
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -93,7 +93,8 @@ class TurnUpright(Rule):
         note = Note(f"boxes turned by angle: {{}}; {inputs.protocol.name} uses the upright boxes around them", counts)
         for text in in_words([note]):
             warn(
-                f"{text}; to compare rotated boxes, use {spelled('protocol', published_for('rotated')[0])}", TurnedBoxesWarning
+                f"{text}; to compare rotated boxes, use {option_name('protocol', published_for('rotated')[0])}",
+                TurnedBoxesWarning,
             )
         return boxed.saying(note)
 

@@ -15,7 +15,7 @@ import numpy as np
 from apframe.exceptions import InputError
 from apframe.tables.shapes.mask_limits import MOST_RUNS, RUNS_PER_NUMBER
 from apframe.threads import keep_pages, pool
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 BLOCK = 1 << 20  # runs or pixels in a block: few enough for a cache, enough that two threads seldom wait
 Result = TypeVar("Result")
@@ -323,7 +323,7 @@ def _across(
     if total[-1] > 2 * MOST_RUNS:
         raise InputError(
             f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many to compute a boundary",
-            f"use {spelled('iou_type', 'segm')}",
+            f"use {option_name('iou_type', 'segm')}",
         )
     n_edges = np.diff(total[np.searchsorted(begin, (columns_before * step).astype(dtype))], append=total[-1])
     edges: np.ndarray = spread(begin, length).astype(dtype)

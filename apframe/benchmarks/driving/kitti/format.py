@@ -19,7 +19,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.cuboids import SIZES, with_cuboids
 from apframe.tables.shapes.declarations import CUBOID
-from apframe.wording import spelled
+from apframe.wording import option_name
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
@@ -84,7 +84,7 @@ class Kitti(Format):
         """Read detections: see `Format.read_results`."""
         found = _read(path, (*_LAYOUT, "score"))
         program = "KITTI's own program stops here, and other tools evaluate only images with a file: to do that, list them"
-        remedy = f"{program} ({spelled('split', 'val')}, {spelled('images', '')})"
+        remedy = f"{program} ({option_name('split', 'val')}, {option_name('images', '')})"
         warn_of_missing(path, dataset, image_ids(text_files(path)), "result file", remedy)
         return found
 

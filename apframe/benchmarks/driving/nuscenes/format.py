@@ -20,7 +20,7 @@ from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import labels_of, places_of
 from apframe.tables.shapes.declarations import CUBOID
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so
 
@@ -143,6 +143,6 @@ def _warn_of_missing_samples(path: Path, images: pl.Series, rows: Collection[int
         warn(
             f"{path}: {counted(len(missing), 'sample')} without an entry in the results ({listed(missing)}) count as "
             f"images without detections. nuScenes' own program stops here. If these are results of a part of the ground truth, "
-            f"choose it with {spelled('split', '')}",
+            f"choose it with {option_name('split', '')}",
             MissingResultsWarning,
         )

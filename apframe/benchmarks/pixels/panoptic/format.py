@@ -16,7 +16,7 @@ from apframe.formats.looks import Look, looks
 from apframe.paths import is_file, is_folder, is_inside
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, option_name
 
 _SEGMENTS = "segments_info"
 
@@ -183,5 +183,5 @@ def _refuse_unknown_categories(path: Path, found: pl.DataFrame, dataset: Dataset
     if unknown.height:
         ids = unknown["category_id"].unique(maintain_order=True).to_list()
         where = unknown["image_id"].unique(maintain_order=True).to_list()
-        remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
+        remedy = f"give ids of the ground truth's categories, or {option_name('category_map')}"
         raise FormatError(f"unknown category_id {listed(ids)} in image {listed(where)}", remedy, path=path)

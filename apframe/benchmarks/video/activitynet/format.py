@@ -24,7 +24,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.declarations import INTERVAL
-from apframe.wording import did_you_mean, listed, spelled
+from apframe.wording import did_you_mean, listed, option_name
 
 _EVALUATED, _ALL = "validation", "all"
 _PREFIX = "v_"
@@ -177,7 +177,9 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
         if len(likely) > 1 and _EVALUATED not in likely:
             which = ", ".join(sorted(likely))
             raise ParameterError(
-                f"several subsets have annotations: {which}", f"choose one with {spelled('split', '')}, or {_ALL}", path=path
+                f"several subsets have annotations: {which}",
+                f"choose one with {option_name('split', '')}, or {_ALL}",
+                path=path,
             )
         split = _EVALUATED if _EVALUATED in likely else next(iter(likely), None)
     return [key for key, name in subsets.items() if name == split]

@@ -15,7 +15,7 @@ from apframe.formats.path_contents import PathContents, is_number
 from apframe.formats.text_lines import Lines, some_text_files
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.declarations import INTERVAL
-from apframe.wording import did_you_mean, listed, spelled
+from apframe.wording import did_you_mean, listed, option_name
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
 _OF_THE_KIT = ("detclasslist", "readme")  # other text in its folder
@@ -65,7 +65,7 @@ class Thumos14(ReadOnly):
             raise FormatError("holds no file CLASS_test.txt", path=path)
         splits = sorted({each for _, _, each in files})
         if split is None and len(splits) > 1:
-            raise ParameterError("has files of test and of val", f"choose one with {spelled('split', 'test')}", path=path)
+            raise ParameterError("has files of test and of val", f"choose one with {option_name('split', 'test')}", path=path)
         if split not in (None, *splits):
             raise ParameterError(f"no split {split!r}", did_you_mean(str(split), splits), path=path)
         paths, classes, _ = zip(*(each for each in files if split in (None, each[2])), strict=True)
