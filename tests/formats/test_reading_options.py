@@ -42,7 +42,7 @@ from inspect import signature
 from pathlib import Path
 import apframe.formats
 
-path = Path(apframe.formats.__file__).with_name("options.py")
+path = Path(apframe.formats.__file__).with_name("reading_options.py")
 before, mark, after = path.read_text().partition('in `Format.options`."\"\"\\n')
 assert mark
 module = types.ModuleType("apframe.formats.reading_options")

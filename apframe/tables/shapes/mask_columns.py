@@ -126,10 +126,7 @@ def _read(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
 
 
 def read_both(
-    detections: pl.DataFrame,
-    annotations: pl.DataFrame,
-    detection_masks: Runs | None = None,
-    annotation_masks: Runs | None = None,
+    detections: pl.DataFrame, annotations: pl.DataFrame, detected: Runs | None = None, annotated: Runs | None = None
 ) -> tuple[Runs, Runs]:
     """Return the masks of both tables, decoded unless they are given.
 
@@ -139,10 +136,8 @@ def read_both(
     (1, 1)
     """
     with pool() as others:
-        expecting = others.submit(
-            lambda: read_masks("annotations", annotations) if annotation_masks is None else annotation_masks
-        )
-        return (read_masks("detections", detections) if detection_masks is None else detection_masks), expecting.result()
+        expecting = others.submit(lambda: read_masks("annotations", annotations) if annotated is None else annotated)
+        return (read_masks("detections", detections) if detected is None else detected), expecting.result()
 
 
 def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
@@ -169,13 +164,9 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
         )
 
 
-def refuse_different_sizes(
-    detections: pl.DataFrame, annotations: pl.DataFrame, detection_masks: Runs, annotation_masks: Runs
-) -> None:
-    """Reject masks if the masks of an image differ in size: those unlike the image or, if its size is unknown, unlike the
-    first mask.
-    """
-    parts = [("annotations", annotations, annotation_masks), ("detections", detections, detection_masks)]
+def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, detected: Runs, annotated: Runs) -> None:
+    """Reject masks of an image that differ in size from the image or, if its size is unknown, from the first mask."""
+    parts = [("annotations", annotations, annotated), ("detections", detections, detected)]
     is_known = all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE)
     if is_known and not any(of_other_size(frame, masks).any() for _, frame, masks in parts):
         return
