@@ -355,6 +355,14 @@ def test_list_inside_info_is_not_the_annotations(tmp_path: Path) -> None:
     assert apf.read_coco(path).core("annotations").is_empty()
 
 
+@pytest.mark.parametrize("name", ["^a$", "^.*$", "*", ""])
+def test_flags_may_have_any_name(name: str, tmp_path: Path) -> None:
+    boxes = [{"id": n, "image_id": 1, "category_id": 1, "bbox": [9 * n, 0, 2, 2], name: n == 1} for n in (1, 2)]
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": boxes}
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    assert apf.read_coco(tmp_path / "truth.json").annotations[name].to_list() == [True, False]
+
+
 def test_fields_that_end_in_attribute_keep_their_names(tmp_path: Path) -> None:
     row = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 5], "vehicle_attribute": "red", "bbox_attribute": 7}
     data = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "a"}], "annotations": [row], "hash": 2**70}

@@ -166,7 +166,8 @@ def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | No
     """Convert flags and numbers that were read as JSON; return None if there are other values among them."""
     columns = {}
     for name in (name for name, kind in kinds.items() if kind in ("flag", "literal")):
-        texts = frame[name].set(frame[name] == "null", None)
+        texts = frame[name].alias("texts")  # Polars would take a name such as ^a$ for a pattern
+        texts = texts.set(texts == "null", None)
         if kinds[name] == "flag":
             is_right, values = texts.is_in(["true", "false"]), texts == "true"
         else:
@@ -199,7 +200,7 @@ def scan_list(
     DuckDB accepts numbers written as text as numbers, and numbers as text. So the types of the first row decide: text ids make
     a text column, and a value of another type sends the whole list to the thorough reader.
     """
-    if any("\0" in name for name in kinds):  # DuckDB would cut off the name there
+    if "" in kinds or any("\0" in name for name in kinds):  # DuckDB gives another name, or cuts it off there
         return None
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     tail = file.seek(max(place.start, place.stop - 4096))
