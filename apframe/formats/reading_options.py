@@ -33,7 +33,7 @@ class FormatOptions(TypedDict, total=False):
 
 
 class FileOptions(TypedDict, total=False):
-    """Options of readers of data sets, if `Format.options` of their format has them."""
+    """Options of readers of data sets whose format has them in `Format.options`."""
 
     split: Annotated[
         str | None,

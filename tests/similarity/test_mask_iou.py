@@ -550,5 +550,5 @@ def _drawn(mask: Any, height: int, width: int) -> Any:
 
 
 def test_blocks_hold_every_item_once() -> None:
-    assert in_blocks(lambda first, last: (first, last), np.array([5, 1, 1, 9, 9, 0]), most=4) == [(0, 3), (3, 4), (4, 6)]
+    assert in_blocks(lambda first, last: (first, last), np.array([5, 1, 1, 9, 9, 0]), max_weight=4) == [(0, 3), (3, 4), (4, 6)]
     assert in_blocks(lambda first, last: (first, last), np.zeros(0, dtype=int)) == [(0, 0)]
