@@ -186,9 +186,9 @@ def mask_ious(cells: Sequence[tuple[Sequence[Encoding], Sequence[Encoding], Sequ
     >>> [array.tolist() for array in mask_ious([([square], [all_of_it], [0]), ([square], [square, all_of_it], [0, 1])])]
     [[[0.75]], [[1.0, 1.0]]]
     """
-    masks = _read([encoding for found, expected, _ in cells for encoding in (*found, *expected)])
-    flags = np.array([flag for found, _, crowd in cells for flag in (*(0 for _ in found), *crowd)], dtype=bool)
-    n_found, n_expected = np.array([(len(found), len(expected)) for found, expected, _ in cells]).T
+    masks = _read([encoding for detections, annotations, _ in cells for encoding in (*detections, *annotations)])
+    flags = np.array([flag for detections, _, crowd in cells for flag in (*(0 for _ in detections), *crowd)], dtype=bool)
+    n_found, n_expected = np.array([(len(detections), len(annotations)) for detections, annotations, _ in cells]).T
     stop, n_pairs = np.cumsum(n_found + n_expected), np.cumsum(n_found * n_expected)
     cell = np.repeat(np.arange(len(cells)), n_found * n_expected)
     number = np.arange(len(cell)) - (n_pairs - n_found * n_expected)[cell]
