@@ -64,7 +64,7 @@ def decode(rleObjs: Any) -> np.ndarray:
     ParameterError, RowError
         invalid run lengths, and masks of different sizes; RowError has their positions in the list
 
-        >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
+    >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
     [[0, 1], [1, 1]]
     """
     bitmaps = to_bitmaps(_of_one_size(_read(rleObjs))).T
@@ -77,7 +77,7 @@ def area(rleObjs: Any) -> Any:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> int(area({"size": [2, 2], "counts": b"13"}))
     3
@@ -92,7 +92,7 @@ def toBbox(rleObjs: Any) -> np.ndarray:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> toBbox([{"size": [2, 2], "counts": b"13"}]).tolist()
     [[0.0, 0.0, 2.0, 2.0]]
@@ -107,7 +107,7 @@ def measure(rleObjs: list[Encoding]) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> [array.tolist() for array in measure([{"size": [2, 2], "counts": b"13"}])]
     [[3], [[0.0, 0.0, 2.0, 2.0]]]
@@ -124,7 +124,7 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
     Raises
     ------
     ParameterError, RowError
-        what is no run length, and masks of different sizes; RowError names their places in the list
+        invalid run lengths, and masks of different sizes; RowError has their positions in the list
 
     >>> merge([{"size": [2, 2], "counts": b"13"}, {"size": [2, 2], "counts": b"04"}], intersect=True)
     {'size': [2, 2], 'counts': b'13'}
@@ -180,7 +180,7 @@ def mask_ious(cells: Sequence[tuple[Sequence[Encoding], Sequence[Encoding], Sequ
     Raises
     ------
     ParameterError, RowError
-        what is no run length; RowError names the places in one list of all cells' masks
+        invalid run lengths; RowError has the positions in one list of all cells' masks
 
     >>> square, all_of_it = {"size": [2, 2], "counts": b"13"}, {"size": [2, 2], "counts": b"04"}
     >>> [array.tolist() for array in mask_ious([([square], [all_of_it], [0]), ([square], [square, all_of_it], [0, 1])])]
