@@ -14,7 +14,7 @@ from apframe.collecting import collected
 from apframe.wording import did_you_mean, first_line, listed, nearest, option_name, same_name, shown
 
 # a problem that begins with one of these words needs no colon
-_VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
+_VERBS = ("accepts", "applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
 Found = TypeVar("Found")
 
 

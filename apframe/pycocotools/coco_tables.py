@@ -37,14 +37,12 @@ def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[An
         )
     if iou_type == "segm":
         truth = truth.with_masks
-    annotations, images_of_truth = truth.core("annotations"), truth.images
-    image_column = _as_ids("imgIds", image_ids, images_of_truth["image_id"])
+    annotations, known_images = truth.core("annotations"), truth.images
+    image_column = _as_ids("imgIds", image_ids, known_images["image_id"])
     category_column = _as_ids("catIds", category_ids, truth.categories["category_id"])
-    if image_column.equals(images_of_truth["image_id"].sort()) and category_column.equals(
-        truth.categories["category_id"].sort()
-    ):
+    if image_column.equals(known_images["image_id"].sort()) and category_column.equals(truth.categories["category_id"].sort()):
         return truth
-    sizes_of = images_of_truth.select("image_id", "image_width", "image_height")
+    sizes_of = known_images.select("image_id", "image_width", "image_height")
     is_chosen = is_known(annotations["image_id"], image_column) & is_known(annotations["category_id"], category_column)
     return Dataset(
         image_column.to_frame("image_id").join(sizes_of, on="image_id", how="left", maintain_order="left"),

@@ -152,8 +152,8 @@ class COCOeval:
         if self.params.useCats:
             return self._gts.get((image_id, category_id), []), self._dts.get((image_id, category_id), [])
         keys = [(image_id, each) for each in self.params.catIds]
-        expected, found = ([row for key in keys for row in groups.get(key, ())] for groups in (self._gts, self._dts))
-        return expected, found
+        expected, results = ([row for key in keys for row in groups.get(key, ())] for groups in (self._gts, self._dts))
+        return expected, results
 
     def _is_changed(self, name: str) -> bool:
         """Return True if a method was overridden in a subclass, assigned to the object, or patched into the class."""
@@ -256,11 +256,11 @@ class COCOeval:
                 return None
             cell = self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
             return cell and {name: copy.copy(value) for name, value in cell.items()}
-        expected, found = self._of_cell(imgId, catId)
-        if not expected and not found:
+        expected, results = self._of_cell(imgId, catId)
+        if not expected and not results:
             return None
         about = {"image_id": imgId, "category_id": catId, "aRng": aRng, "maxDet": maxDet}
-        return about | judge_cell(expected, found, self.ious[imgId, catId], self.params.iouThrs, aRng, maxDet)
+        return about | judge_cell(expected, results, self.ious[imgId, catId], self.params.iouThrs, aRng, maxDet)
 
     def _is_of_tables(self, image_id: Any, category_id: Any, area: Any, limit: int) -> bool:
         """Return True if the tables contain a cell, and its `ious`, if any, come from the tables too."""

@@ -64,7 +64,7 @@ def decode(rleObjs: Any) -> np.ndarray:
     ParameterError, RowError
         invalid run lengths, and masks of different sizes; RowError has their positions in the list
 
-        >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
+    >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
     [[0, 1], [1, 1]]
     """
     bitmaps = to_bitmaps(_of_one_size(_read(rleObjs))).T
@@ -77,7 +77,7 @@ def area(rleObjs: Any) -> Any:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> int(area({"size": [2, 2], "counts": b"13"}))
     3
@@ -92,7 +92,7 @@ def toBbox(rleObjs: Any) -> np.ndarray:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> toBbox([{"size": [2, 2], "counts": b"13"}]).tolist()
     [[0.0, 0.0, 2.0, 2.0]]
@@ -107,7 +107,7 @@ def measure(rleObjs: list[Encoding]) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     ParameterError, RowError
-        what is no run length
+        invalid run lengths
 
     >>> [array.tolist() for array in measure([{"size": [2, 2], "counts": b"13"}])]
     [[3], [[0.0, 0.0, 2.0, 2.0]]]
@@ -124,7 +124,7 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
     Raises
     ------
     ParameterError, RowError
-        what is no run length, and masks of different sizes; RowError names their places in the list
+        invalid run lengths, and masks of different sizes; RowError has their positions in the list
 
     >>> merge([{"size": [2, 2], "counts": b"13"}, {"size": [2, 2], "counts": b"04"}], intersect=True)
     {'size': [2, 2], 'counts': b'13'}
@@ -180,15 +180,15 @@ def mask_ious(cells: Sequence[tuple[Sequence[Encoding], Sequence[Encoding], Sequ
     Raises
     ------
     ParameterError, RowError
-        what is no run length; RowError names the places in one list of all cells' masks
+        invalid run lengths; RowError has the positions in one list of all cells' masks
 
     >>> square, all_of_it = {"size": [2, 2], "counts": b"13"}, {"size": [2, 2], "counts": b"04"}
     >>> [array.tolist() for array in mask_ious([([square], [all_of_it], [0]), ([square], [square, all_of_it], [0, 1])])]
     [[[0.75]], [[1.0, 1.0]]]
     """
-    masks = _read([encoding for found, expected, _ in cells for encoding in (*found, *expected)])
-    flags = np.array([flag for found, _, crowd in cells for flag in (*(0 for _ in found), *crowd)], dtype=bool)
-    n_found, n_expected = np.array([(len(found), len(expected)) for found, expected, _ in cells]).T
+    masks = _read([encoding for detections, annotations, _ in cells for encoding in (*detections, *annotations)])
+    flags = np.array([flag for detections, _, crowd in cells for flag in (*(0 for _ in detections), *crowd)], dtype=bool)
+    n_found, n_expected = np.array([(len(detections), len(annotations)) for detections, annotations, _ in cells]).T
     stop, n_pairs = np.cumsum(n_found + n_expected), np.cumsum(n_found * n_expected)
     cell = np.repeat(np.arange(len(cells)), n_found * n_expected)
     number = np.arange(len(cell)) - (n_pairs - n_found * n_expected)[cell]

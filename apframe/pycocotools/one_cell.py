@@ -21,16 +21,16 @@ Cell = dict[str, Any]
 _NEARLY_1 = 1 - 1e-10  # the largest threshold, so that equal shapes match at 1
 
 
-def by_score(found: Sequence[Row], limit: int) -> list[Row]:
+def by_score(results: Sequence[Row], limit: int) -> list[Row]:
     """Return at most `limit` results, the highest score first; equal scores keep their order.
 
     >>> by_score([{"score": 0.1}, {"score": 0.9}], 1)
     [{'score': 0.9}]
     """
-    return sorted(found, key=lambda row: -row["score"])[:limit]
+    return sorted(results, key=lambda row: -row["score"])[:limit]
 
 
-def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
+def compare_shapes(expected: Sequence[Row], results: Sequence[Row], p: Params) -> Any:
     """Compute the IoU of boxes or masks: results, best score first, × annotations; [] without either.
 
     Source: `COCOeval.computeIoU` of pycocotools, `bbIou` of the COCO mask API.
@@ -40,11 +40,11 @@ def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> 
     [[0.75]]
     """
     if p.iouType == "segm":
-        return compare_masks([(expected, found)], p)[0]
-    if not expected or not found:
+        return compare_masks([(expected, results)], p)[0]
+    if not expected or not results:
         return []
-    found = by_score(found, p.maxDets[-1])
-    x, y, width, height = np.array([row["bbox"] for row in found], dtype=float).T[:, :, None]
+    results = by_score(results, p.maxDets[-1])
+    x, y, width, height = np.array([row["bbox"] for row in results], dtype=float).T[:, :, None]
     boxes = np.array([row["bbox"] for row in expected], dtype=float).T
     is_crowd = np.array([bool(row["iscrowd"]) for row in expected])
     shared = [
@@ -64,16 +64,16 @@ def compare_masks(cells: Sequence[tuple[Sequence[Row], Sequence[Row]]], p: Param
     >>> [list(array) for array in compare_masks([([square], [square | {"score": 0.9}]), ([square], [])], Params("segm"))]
     [[array([1.])], []]
     """
-    numbers = [number for number, (expected, found) in enumerate(cells) if expected and found]
+    numbers = [number for number, (expected, results) in enumerate(cells) if expected and results]
     masks = []
-    for expected, found in map(cells.__getitem__, numbers):
-        encodings = [row["segmentation"] for row in by_score(found, p.maxDets[-1])]
+    for expected, results in map(cells.__getitem__, numbers):
+        encodings = [row["segmentation"] for row in by_score(results, p.maxDets[-1])]
         masks.append((encodings, [row["segmentation"] for row in expected], [row["iscrowd"] for row in expected]))
     ious_by_cell = dict(zip(numbers, mask.mask_ious(masks) if masks else (), strict=True))
     return [ious_by_cell.get(number, []) for number in range(len(cells))]
 
 
-def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
+def compare_keypoints(expected: Sequence[Row], results: Sequence[Row], p: Params) -> Any:
     """Compute object keypoint similarity in the same form; see `apframe.similarity.OKS` for the rule.
 
     Source: `COCOeval.computeOks` of pycocotools; the order of the operations is kept, so that the last bit agrees.
@@ -82,9 +82,9 @@ def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) 
     >>> compare_keypoints([person], [{"keypoints": [5, 5, 1] * 17, "score": 0.9}], Params("keypoints")).tolist()
     [[1.0]]
     """
-    if not expected or not found:
+    if not expected or not results:
         return []
-    points = np.array([row["keypoints"] for row in by_score(found, p.maxDets[-1])], dtype=float)
+    points = np.array([row["keypoints"] for row in by_score(results, p.maxDets[-1])], dtype=float)
     variances = (np.asarray(p.kpt_oks_sigmas) * 2) ** 2
     similarity = np.zeros((len(points), len(expected)))
     for number, row in enumerate(expected):
@@ -103,7 +103,7 @@ def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) 
 
 
 def judge_cell(
-    expected: Sequence[Row], found: Sequence[Row], ious: Any, thresholds: Sequence[float], area: Sequence[float], limit: int
+    expected: Sequence[Row], results: Sequence[Row], ious: Any, thresholds: Sequence[float], area: Sequence[float], limit: int
 ) -> Cell:
     """Match the results and annotations of a cell in an area range, at most `limit` results.
 
@@ -125,10 +125,10 @@ def judge_cell(
     flags = [1 if row["ignore"] or row["area"] < low or row["area"] > high else 0 for row in expected]
     order = sorted(range(len(expected)), key=flags.__getitem__)
     expected, is_ignored = [expected[n] for n in order], [flags[n] for n in order]
-    found = by_score(found, limit)
-    found_ids, expected_ids = [row["id"] for row in found], [row["id"] for row in expected]
-    matched, matched_by = np.zeros((len(thresholds), len(found))), np.zeros((len(thresholds), len(expected)))
-    is_outside = [bool(row["area"] < low or row["area"] > high) for row in found]
+    results = by_score(results, limit)
+    found_ids, expected_ids = [row["id"] for row in results], [row["id"] for row in expected]
+    matched, matched_by = np.zeros((len(thresholds), len(results))), np.zeros((len(thresholds), len(expected)))
+    is_outside = [bool(row["area"] < low or row["area"] > high) for row in results]
     ignored = np.empty(matched.shape, dtype=bool)
     ignored[:] = is_outside
     if len(ious):
@@ -151,7 +151,7 @@ def judge_cell(
         "gtIds": expected_ids,
         "dtMatches": matched,
         "gtMatches": matched_by,
-        "dtScores": [row["score"] for row in found],
+        "dtScores": [row["score"] for row in results],
         "gtIgnore": np.array(is_ignored),
         "dtIgnore": ignored,
     }

@@ -1,4 +1,4 @@
-"""What `write_report` takes, checked before the work."""
+"""Checks of the arguments of `write_report`, before any work is done."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _LONGEST = 60  # characters of a value in a message
 
 
 def split_evaluations(evaluations: Sequence[Any]) -> tuple[list[Evaluation], list[RunEvaluation]]:
-    """Return the evaluations of detections and those of search runs. There is at least one, all of one sort.
+    """Return the evaluations of detections and those of search runs; there must be at least one, all of one kind.
 
     Raises
     ------
     ParameterError
-        no evaluation, something else among them, or both sorts
+        no evaluation, something else among them, or both kinds
 
     >>> split_evaluations(["model_b.json"])
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: a report is about evaluations, not 'model_b.json'; call evaluate or evaluate_run first
     """
     if not evaluations:
-        raise ParameterError("there is nothing to report on", "give one evaluation or more")
+        raise ParameterError("there is nothing to report on", "pass at least one evaluation")
     models = [each for each in evaluations if isinstance(each, Evaluation)]
     runs = [each for each in evaluations if isinstance(each, RunEvaluation)]
     if len(models) + len(runs) < len(evaluations):
@@ -43,7 +43,7 @@ def split_evaluations(evaluations: Sequence[Any]) -> tuple[list[Evaluation], lis
 
 
 def check_page(embed: Any, images: Any, max_images: Any, title: Any, sections: Any, tables: Any) -> None:
-    """An error where an option of the page has an invalid value."""
+    """Raise an error if an option of the page has an invalid value."""
     whole_number("max_images", max_images, 0)
     if title is not None and not isinstance(title, str):
         raise ParameterError(f"is a text or None, not {shown(title, _LONGEST)}", option="title")

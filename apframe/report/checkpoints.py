@@ -14,7 +14,7 @@ from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared
-from apframe.report.searched import Searched, only, together
+from apframe.report.searched import Searched, merge_runs, only
 from apframe.report.tag_axis import TagAxis, tag_axis
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ class History:
     axis
         the values of the tag
     runs
-        what the evaluations are called, in this order
-    metric, values
-        the number that stands for all, and what it is in each evaluation; None where it has no value
-    unit
-        what intervals are over: "image" or "query"
+        the names of the evaluations, in this order
+        metric, values
+            the main metric, and its value in each evaluation; None without a value
+        unit
+            the unit of intervals: "image" or "query"
     measure, compare
         compute `levels` and `differences`
     evaluations, iou_threshold
-        those of detections, in this order, and the threshold at which errors are looked at
+        evaluations of detections, in this order, and the threshold at which errors are counted
     """
 
     axis: TagAxis
@@ -53,7 +53,7 @@ class History:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names that a page has for the evaluations: "epoch 7", or a date."""
+        """The names of the evaluations on the page: "epoch 7", or a date."""
         return self.axis.names
 
     @property
@@ -63,71 +63,71 @@ class History:
 
     @property
     def last(self) -> int:
-        """The place of the last evaluation."""
+        """The position of the last evaluation."""
         return len(self.runs) - 1
 
     @cached_property
     def best(self) -> int:
-        """The place of the best evaluation; of equal ones that of the last, otherwise of the first of them."""
+        """The position of the best evaluation; of equal ones the very last evaluation, or otherwise the first of them."""
         sign = -1 if less_is_better(self.metric) else 1
-        known = [(sign * value, at) for at, value in enumerate(self.values) if value is not None]
-        equal = [at for value, at in known if value >= max(known)[0] - EQUAL]
+        values_and_places = [(sign * value, at) for at, value in enumerate(self.values) if value is not None]
+        equal = [at for value, at in values_and_places if value >= max(values_and_places)[0] - EQUAL]
         return self.last if self.last in equal or not equal else equal[0]
 
     @property
     def rival(self) -> int:
-        """The place of what the best is compared with: the last evaluation, or the first one if the last is the best."""
+        """The position of the rival of the best: the last evaluation, or the first one if the last is the best."""
         return self.last if self.best != self.last else 0
 
     @property
     def pair(self) -> list[int]:
-        """The places of the rival and of the best: the two that a page looks at closely."""
+        """The positions of the rival and of the best, which a page compares in detail."""
         return [self.rival, self.best]
 
     @property
     def words(self) -> dict[int, str]:
-        """The words for some evaluations by their places, those of the pair first: "best", "first", "last" or several."""
-        found = {"best": self.best} if self.values[self.best] is not None else {}
-        found |= {"first": 0, "last": self.last}
-        return {at: ", ".join(word for word, place in found.items() if place == at) for at in (*self.pair, 0, self.last)}
+        """The words for some evaluations by their positions, the pair first: "best", "first", "last" or several."""
+        places = {"best": self.best} if self.values[self.best] is not None else {}
+        places |= {"first": 0, "last": self.last}
+        return {at: ", ".join(word for word, place in places.items() if place == at) for at in (*self.pair, 0, self.last)}
 
     @cached_property
     def levels(self) -> pl.DataFrame:
         """The headline numbers of each evaluation: run (its name here), metric, estimate, low, high.
 
-        Those of categories have their category_id too.
+        The numbers of categories also have a category_id.
         """
         return self.measure()
 
     @cached_property
     def differences(self) -> pl.DataFrame:
-        """The differences of the others from the last one, as `compare` has them: `p_holm` is corrected for all of them."""
+        """The differences of the others from the last one, as in `compare`: `p_holm` is corrected for all of them."""
         return self.compare()
 
     @cached_property
     def overall(self) -> pl.DataFrame:
-        """The levels of all categories together."""
+        """The levels of all categories merge_runs."""
         return _of_whole(self.levels)
 
     @property
     def points(self) -> pl.DataFrame:
-        """The evaluations by the number that stands for all: run, estimate, low and high."""
+        """The main metric of the evaluations: run, estimate, low and high."""
         return self.of(self.overall.filter(metric=self.metric))
 
     def of(self, levels: pl.DataFrame) -> pl.DataFrame:
-        """Return the levels of one number, a row for each evaluation in their order, null where it has none."""
+        """Return the levels of one number, a row for each evaluation in their order, null without a value."""
         return pl.DataFrame({"run": self.names}).join(
             levels.select("run", "estimate", "low", "high"), on="run", how="left", maintain_order="left"
         )
 
     @property
     def tests(self) -> pl.DataFrame:
-        """The differences in the number that stands for all."""
+        """The differences in the main metric."""
         return _of_whole(self.differences).filter(metric=self.metric)
 
     @property
     def changes(self) -> pl.DataFrame:
-        """The gain of the last evaluation over the first one in each category, as `compare` has it."""
+        """The gain of the last evaluation over the first one in each category, as in `compare`."""
         rows = self.differences.filter(run_b=self.names[0], metric=self.metric)
         return other_way(rows.filter(pl.col("category_id").is_not_null()) if "category_id" in rows.columns else rows.clear())
 
@@ -150,7 +150,7 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
     Parameters
     ----------
     over
-        see `tag_axis`, which has the errors too
+        see `tag_axis`, also for the errors
     compared
         all evaluations
 
@@ -179,8 +179,8 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
         ordered,
         compared.iou_threshold,
     )
-    chosen = [ordered[at] for at in history.pair]
-    return replace(compared, evaluations=chosen, names=[axis.names[at] for at in history.pair], history=history)
+    pair = [ordered[at] for at in history.pair]
+    return replace(compared, evaluations=pair, names=[axis.names[at] for at in history.pair], history=history)
 
 
 def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) -> Searched:
@@ -189,11 +189,11 @@ def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) ->
     Parameters
     ----------
     over
-        see `tag_axis`, which has errors too
+        see `tag_axis`, also for further errors
     searched
         all runs
     tags
-        of each run
+        the tags of each run
 
     Raises
     ------
@@ -204,7 +204,7 @@ def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) ->
         raise ParameterError("a history needs a measure that is a plain mean", "evaluate with another one too, such as AP")
     axis, order = tag_axis(over, tags, searched.names)
     name_of = {searched.names[at]: name for at, name in zip(order, axis.names, strict=True)}
-    named, _ = together([searched.evaluation], [name_of[name] for name in searched.names])
+    named, _ = merge_runs([searched.evaluation], [name_of[name] for name in searched.names])
     metric = searched.measure
     values = dict(named.summary.filter(measure=metric).select("run", "value").rows())
     history = History(
@@ -216,12 +216,12 @@ def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) ->
         lambda: named.intervals().rename({"measure": "metric"}),
         lambda: named.compare(axis.names[-1]).rename({"measure": "metric"}),
     )
-    chosen = [axis.names[at] for at in history.pair]
-    return replace(searched, evaluation=only(named, chosen), names=chosen, history=history)
+    pair = [axis.names[at] for at in history.pair]
+    return replace(searched, evaluation=only(named, pair), names=pair, history=history)
 
 
 def other_way(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return differences of one evaluation from another as those of the other from the one.
+    """Reverse the direction of differences between two evaluations.
 
     >>> row = {"run_a": "new", "run_b": "old", "estimate_a": 0.75, "estimate_b": 0.5}
     >>> row |= {"difference": -0.25, "low": -0.5, "high": 0.0}

@@ -1,4 +1,4 @@
-"""The first screen of a page: the answer in a sentence, the numbers behind it, and what is clearly better or worse."""
+"""The first screen of a page: the answer in a sentence, its numbers, and clear differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Chip:
-    """Something that is clearly "better" or "worse": a few words, and the rows or the section that they lead to."""
+    """A clear difference, "better" or "worse": a few words, and the rows or the section to which they lead."""
 
     words: str
     verdict: str
@@ -43,13 +43,13 @@ class FirstScreen:
     figures
         the headline number of each model
     chips_about
-        what the chips are, or why there are none
+        the heading of the chips, or the reason why there are none
     chips
         at most five
     doubts
-        what looks wrong in the data, which a reader must know before anything else
-    notes
-        the operating point
+        warnings about the data, which come first
+        notes
+            the operating point
     """
 
     sentence: str
@@ -61,9 +61,9 @@ class FirstScreen:
 
     @property
     def lines(self) -> list[str]:
-        """The answer as text for a terminal: the sentence, and what is clearly better or worse."""
-        said = ", ".join(f"{_SIGNS[chip.verdict]} {chip.words}" for chip in self.chips)
-        return [minus(self.sentence), *[minus(f"{self.chips_about} {said}".strip())] * bool(self.chips_about)]
+        """Return the answer as text for a terminal: the sentence, and the clear differences."""
+        chips = ", ".join(f"{_SIGNS[chip.verdict]} {chip.words}" for chip in self.chips)
+        return [minus(self.sentence), *[minus(f"{self.chips_about} {chips}".strip())] * bool(self.chips_about)]
 
 
 def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:

@@ -13,11 +13,11 @@ from apframe.show.elements import Markup, element, joined, scrolling
 from apframe.wording import counted, cut
 
 NOTHING = "–"
-MOST_UNSCROLLED = 30  # rows of a table that is shown whole
-_DIGITS = 3  # of numbers that are not integers
-_SMALLEST = 0.001  # that these digits show
-_LONG = 60  # characters of texts that go on in the next line
-_MOST_LETTERS = 100  # of texts; longer ones are cut
+MOST_UNSCROLLED = 30  # maximum number of rows of a table without scrolling
+_DIGITS = 3  # decimals of numbers that are not integers
+_SMALLEST = 0.001  # the smallest number that these digits show
+_LONG = 60  # characters from which texts are wrapped
+_MOST_LETTERS = 100  # maximum length of texts; longer ones are cut
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
 
@@ -46,7 +46,7 @@ def table_markup(table: Table) -> Markup:
         element("tr", _cells(row, kinds), class_="mean" if place < table.n_means else None, data_has=has)
         for place, (row, has) in enumerate(zip(zip(*cells, strict=True), table.row_data or repeat(None), strict=False))
     ]
-    drawn = element(
+    markup = element(
         "table",
         element("caption", table.caption),
         element("thead", element("tr", heads)),
@@ -54,32 +54,32 @@ def table_markup(table: Table) -> Markup:
         class_="sortable" if frame.height > 1 + table.n_means else None,
     )
     is_long = " long" * (frame.height > MOST_UNSCROLLED)
-    box = scrolling(drawn, f"table{is_long}", table.caption)
+    box = scrolling(markup, f"table{is_long}", table.caption)
     n_left = table.frame.height - frame.height
     line = f"The first {frame.height:,} of {counted(table.frame.height, 'row')} are shown."
     return joined(_folding(table, box), element("p", line, class_="note") if n_left else None)
 
 
 def _column(table: Table, name: str, texts: Mapping[str, Sequence[str]], n: int, *, is_number: bool) -> Sequence[Markup | str]:
-    """The cells of a column: texts, or links around them, or numbers that follow the slider."""
+    """Return the cells of a column: texts, or links around them, or numbers that follow the slider."""
     if name in table.drawn:
         return [*table.drawn[name]][:n]
-    shown = [minus(text) if is_number else shortened(text) for text in texts[name]]
+    visible = [minus(text) if is_number else shortened(text) for text in texts[name]]
     if name not in table.links and name not in table.series:
-        return shown
+        return visible
     marks, series = table.links.get(name, [None] * n), table.series.get(name, [None] * n)
-    return [_cell(text, mark, at) for text, mark, at in zip(shown, marks, series, strict=False)]
+    return [_cell(text, mark, at) for text, mark, at in zip(visible, marks, series, strict=False)]
 
 
 def _cell(text: Markup | str, mark: Mark | None, at: str | None) -> Markup | str:
-    """A text, as a link if there are rows behind it, and with its texts at all positions of the slider if it follows that."""
+    """Return a text, as a link if it has rows, and with its texts at all positions of the slider if it follows that."""
     if mark and text != NOTHING:
         return link(mark, text or NOTHING, data_at=at)
     return element("span", text, data_at=at) if at else text
 
 
 def _folding(table: Table, box: Markup) -> Markup:
-    """The table with a switch that shows its folded columns, if it has some."""
+    """Add a switch that shows the folded columns of a table, if it has any."""
     if not table.folded:
         return box
     words = ", ".join(table.heads.get(name, name) for name in table.folded)
@@ -88,13 +88,13 @@ def _folding(table: Table, box: Markup) -> Markup:
 
 
 def _cells(cells: Iterable[str], kinds: Iterable[str | None]) -> list[Markup]:
-    """The cells of a row; the first one says what the row is about."""
+    """Return the cells of a row; the first one is its heading."""
     first, *others = zip(cells, kinds, strict=True)
     return [element("th", first[0], scope="row"), *(element("td", cell, class_=kind) for cell, kind in others)]
 
 
 def cell_texts(table: Table) -> dict[str, list[str]]:
-    """Return the texts of the rows that are shown, by column, with the minus sign of keyboards; drawn columns are left out.
+    """Return the texts of the visible rows by column, with ASCII minus signs and without drawn columns.
 
     >>> import polars as pl
     >>> cell_texts(Table(pl.DataFrame({"name": ["cat"], "gain": [0.25], "p": [None]}), "", signed=["gain"]))
@@ -112,7 +112,7 @@ def cell_texts(table: Table) -> dict[str, list[str]]:
 
 
 def _text(value: Any, *, signed: bool) -> str:
-    """A value as people read it."""
+    """Return a value as readable text."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -133,7 +133,7 @@ def score_text(score: float) -> str:
 
 
 def shortened(text: str) -> Markup | str:
-    """Return a text of at most 100 characters, or its beginning, which has the whole as a title.
+    """Return a text of at most 100 characters, or its beginning with the full text as its title.
 
     >>> shortened("fish stock"), shortened("fish " * 30)[:30], len(shortened("fish " * 30).partition(">")[2])
     ('fish stock', '<span title="fish fish fish fi', 107)
@@ -143,7 +143,7 @@ def shortened(text: str) -> Markup | str:
 
 
 def minus(text: str) -> str:
-    """Return text with the minus sign of print before numbers; hyphens stay.
+    """Replace hyphens before numbers by typographic minus signs; other hyphens stay.
 
     >>> minus("from -0.5 to 0.2, non-crowd, 2026-11")
     'from −0.5 to 0.2, non-crowd, 2026-11'

@@ -1,4 +1,4 @@
-"""Marks: what a reader can click to see the pictures behind it. Each is a link with a selection of the gallery's rows."""
+"""Marks: links that readers can click to see the pictures behind a number, each with a selection of the gallery's rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Mark:
     Attributes
     ----------
     selection
-        what the rows have in common: the gallery's filters by name, each with its value. Without any, all errors
-    n
-        how many rows there are; None for a number that follows the slider, which says it itself
+        the values of the gallery's filters by name that all rows share; empty for all errors
+        n
+            the number of rows; None for a number that follows the slider and shows it itself
     section
         the section whose cards show them
     """
@@ -40,9 +40,9 @@ class Mark:
 
 
 def link(mark: Mark | None, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """Return children as a link to the cards behind them; a group of SVG or HTML without one where there is no mark.
+    """Return children as a link to the cards behind them, or as a plain group of SVG or HTML without a mark.
 
-    The link leads to the gallery, and the script of the page selects there what `data-select` says.
+    The link leads to the gallery, where the script of the page applies the selection in `data-select`.
 
     >>> print(link(Mark({"category": "cat", "error": "miss"}, 14), "14"))
     <a href="#gallery" data-select="category=cat&amp;error=miss" data-rows="14" title="14 rows">14</a>
@@ -58,7 +58,7 @@ def link(mark: Mark | None, *children: Child, **attributes: str | float | bool |
 
 
 def link_to(mark: Mark | str, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """Return children as a link to cards, or to a section, which is given by its key.
+    """Return children as a link to cards, or to a section by its key.
 
     >>> print(link_to("labels", "Show them"))
     <a href="#labels">Show them</a>
@@ -69,7 +69,7 @@ def link_to(mark: Mark | str, *children: Child, **attributes: str | float | bool
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return values of which a card has several, as the page's script reads them.
+    """Return the several values of a card, as the page's script reads them.
 
     >>> listed(["a", "b"])
     '["a", "b"]'

@@ -25,16 +25,16 @@ class Matrix:
     Attributes
     ----------
     labels
-        the categories that have a row and a column, those with most confusions first, and what the others are called together,
-        if there are more than 30
-    background, missed
-        what the last row and the last column are called: no category is called so
+        the categories with a row and a column, those with most confusions first, and one label for all others, if there are
+        more than 30
+        background, missed
+            the names of the last row and the last column, which no category has
     groups
         the supercategory of each label; "" without one
     counts
         for each model an array of rows, columns and positions
-    stays
-        of each model the rows of `confusion_ranges`, with the labels of their row and column, `true` and `found`
+        stays
+            for each model the rows of `confusion_ranges`, with the labels of their row and column, `true` and `found`
     """
 
     labels: Sequence[str]
@@ -63,7 +63,7 @@ def matrix_of(
     Parameters
     ----------
     point
-        the operating point of the page; None where there are no scores: there is one position then
+        the operating point of the page; None without scores, which leaves one position
     categories
         category_id, label, and supercategory if there is one, in the order of the ground truth
 
@@ -74,7 +74,7 @@ def matrix_of(
     """
     number = {id(each): k for k, each in enumerate(evaluations)}
     stays = of_each(lambda each: _stays(each, iou_threshold, point, number[id(each)]), evaluations)
-    places, labels, groups = _chosen(stays, categories)
+    places, labels, groups = _places(stays, categories)
     background, missed = (names[-1] for names in axes_of(labels).values())
     size = len(labels) + 1
     counts, named = [], []
@@ -91,7 +91,7 @@ def matrix_of(
 
 
 def _stays(self: Evaluation, iou_threshold: float, point: OperatingPoint | None, model: int) -> pl.DataFrame:
-    """The rows of `confusion_ranges`; is_first says whether they are in their cell at position 0."""
+    """Return the rows of `confusion_ranges`; is_first is True if they are in their cell at position 0."""
     if point is None:
         pairs = self.confusion_pairs(iou_threshold)
         return pairs.with_columns(first=pl.lit(0), last=pl.lit(0), is_first=pl.lit(True))
@@ -106,8 +106,8 @@ def _stays(self: Evaluation, iou_threshold: float, point: OperatingPoint | None,
     )
 
 
-def _chosen(stays: Sequence[pl.DataFrame], categories: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """category_id and place of all categories, and the labels and supercategories of the places."""
+def _places(stays: Sequence[pl.DataFrame], categories: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Return category_id and place of all categories, and the labels and supercategories of the places."""
     sides = [f"{side}_category_id" for side in SIDES]
     now = pl.concat([table.filter("is_first").select(*sides, n=1) for table in stays])
     ranked, labels = chosen_categories(now, categories, MOST_CATEGORIES)
@@ -119,7 +119,7 @@ def _chosen(stays: Sequence[pl.DataFrame], categories: pl.DataFrame) -> tuple[pl
 
 
 def _counts(stays: pl.DataFrame, size: int, positions: Sequence[int] | None) -> np.ndarray:
-    """Count the stays that each cell has at each position: each begins and ends somewhere."""
+    """Count the stays in each cell at each position; a stay has a first and a last position."""
     n = 1 if positions is None else len(positions)
     cell = stays["true_place"].to_numpy().astype(np.int64) * size + stays["found_place"].to_numpy()
     changes = np.zeros((size * size, n + 1), np.int64)

@@ -1,4 +1,4 @@
-"""The score threshold of a page: the best one of each model, and the even ones to which a reader can move all counts."""
+"""The score threshold of a page: the best one of each model, and the even ones that the slider selects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNTS = ("tp", "fp", "fn")
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """The thresholds between which the slider moves. Position 0 is where a page starts: the best F1 of each model.
+    """The thresholds of the slider. A page starts at position 0, the best F1 of each model.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class OperatingPoint:
     counts: Sequence[pl.DataFrame]
 
     def scores(self, model: int) -> list[float]:
-        """The threshold of a model at each position."""
+        """Return the threshold of a model at each position."""
         return [self.best[model], *self.even]
 
     def rising(self, model: int) -> list[tuple[float, int]]:
-        """The same, the lowest first, each with its position."""
+        """Return the thresholds of a model with their positions, the lowest first."""
         return sorted((score, position) for position, score in enumerate(self.scores(model)))
 
 
@@ -54,7 +54,7 @@ def operating_point(curves: Sequence[pl.DataFrame], n_positives: int) -> Operati
     curves
         `Evaluation.thresholds` of each model over all categories
     n_positives
-        how many annotations count
+        the number of annotations that count
 
     >>> rows = {"score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 0], "fn": [1, 0], "precision": [1.0, 1.0],
     ...         "recall": [0.5, 1.0], "f1": [2 / 3, 1.0], "is_best": [False, True]}
@@ -73,23 +73,23 @@ def operating_point(curves: Sequence[pl.DataFrame], n_positives: int) -> Operati
 
 
 def at_scores(curve: pl.DataFrame, scores: Sequence[float], n_positives: int) -> pl.DataFrame:
-    """Return score, tp, fp, fn, precision, recall and f1 at some scores, as `Evaluation.thresholds` has them for its own.
+    """Return score, tp, fp, fn, precision, recall and f1 at some scores, as `Evaluation.thresholds` does at its own.
 
     >>> rows = {"score_threshold": [0.9], "tp": [1], "fp": [0], "fn": [1], "precision": [1.0], "recall": [0.5], "f1": [2 / 3]}
     >>> at_scores(pl.DataFrame(rows), [0.5, 0.95], 2).select("tp", "fp", "fn", "precision", "recall").rows()
     [(1, 0, 1, 1.0, 0.5), (0, 0, 2, None, 0.0)]
     """
-    asked = pl.DataFrame({"score": scores}, schema={"score": pl.Float64}).with_row_index("position").sort("score")
+    requested = pl.DataFrame({"score": scores}, schema={"score": pl.Float64}).with_row_index("position").sort("score")
     rising = curve.select("score_threshold", *_COUNTS, *_RATES).sort("score_threshold")
-    rows = asked.join_asof(rising, left_on="score", right_on="score_threshold", strategy="forward").sort("position")
+    rows = requested.join_asof(rising, left_on="score", right_on="score_threshold", strategy="forward").sort("position")
     above_all = {"tp": 0, "fp": 0, "fn": n_positives} | ({"recall": 0.0, "f1": 0.0} if n_positives else {})
-    is_above = pl.col("tp").is_null()  # where no detection is left
+    is_above = pl.col("tp").is_null()  # no detection has such a score
     filled = [pl.when(is_above).then(pl.lit(value)).otherwise(name).alias(name) for name, value in above_all.items()]
     return rows.with_columns(filled).select("score", *_COUNTS, *_RATES)
 
 
 def series(values: Iterable[str]) -> str:
-    """Return the texts of a number at all positions as the page's script reads them: those that repeat once, with how often.
+    """Return the texts of a number at all positions as the page's script reads them: repeated ones once, with their number.
 
     >>> series(["3", "3", "3", "–"])
     '3*3 –'

@@ -1,4 +1,4 @@
-"""The page: sections in one HTML file that needs nothing else."""
+"""The page: sections in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apframe.show.elements import Markup, element, scrolling
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")
 _SCRIPTS = ("base", "tables", "slider", "gallery", "viewer")  # in this order: each uses what is above it
-_HEAD = 2_000  # bytes within which a page says what made it
+_HEAD = 2_000  # bytes within which a page names its generator
 
 
 def page(
@@ -38,13 +38,13 @@ def page(
     Parameters
     ----------
     title, sections
-        the heading of the page, and what it consists of
-    pictures
-        those that drawings refer to, by their ids: addresses that hold a whole picture. The page has each once
-    first
-        what it says first
-    slider
-        what moves the score threshold, see `slider_markup`
+        the heading and the sections of the page
+        pictures
+            the pictures of the drawings by id, as data addresses, each of which the page contains once
+        first
+            the first screen
+        slider
+            the slider of the score threshold, see `slider_markup`
 
     >>> text = page("a and b", [Section("comparison", "Is b better?", ("No.",))])
     >>> '<section id="comparison"' in text, "://" in text
@@ -74,7 +74,7 @@ def page(
 
 
 def slider_markup(point: OperatingPoint, names: Sequence[str]) -> Markup:
-    """Return the slider of the score threshold, which the page's script shows; without scripts it is not there.
+    """Return the slider of the score threshold, which only the page's script shows.
 
     >>> markup = slider_markup(OperatingPoint([0.42], [0.5, 1.0], (0.0, 1.0), []), ["new"])
     >>> 'data-scores="[[&quot;0.42&quot;, &quot;0.5&quot;, &quot;1.0&quot;]]"' in markup
@@ -101,12 +101,12 @@ def slider_markup(point: OperatingPoint, names: Sequence[str]) -> Markup:
 
 
 def write_page(path: str | Path, text: str) -> Path:
-    """Write the page, whole or not at all, and return its path. A file that apframe did not write stays as it is.
+    """Write the page, completely or not at all, and return its path. A file that apframe did not write is left alone.
 
     Raises
     ------
     OutputError
-        there is something else at the path, or it cannot be written
+        the path holds something else, or cannot be written
     """
     target = free_path(path)
     write_whole(target, text)
@@ -114,21 +114,21 @@ def write_page(path: str | Path, text: str) -> Path:
 
 
 def free_path(path: str | Path) -> Path:
-    """Return the whole path of a report, links followed, if one may be written there: nothing is there, or a report of apframe.
+    """Return the full path of a report, with links resolved, if nothing or a report of apframe is there.
 
     Raises
     ------
     OutputError
-        a folder, a file that apframe did not write, or no folder to write into, or one in which no file can be made
+        it is a folder or a file that apframe did not write, or its folder is missing or not writable
     """
     target = to_write(path)
     kind = kind_at(target)
     if kind not in (None, "file"):
         raise OutputError(f"is a {kind}", "choose another name for the report", path=target)
     if kind_at(target.parent) != "folder":
-        raise OutputError("there is no such folder", "make it, or name another place for the report", path=target.parent)
+        raise OutputError("there is no such folder", "create it, or choose another path for the report", path=target.parent)
     with writing(target), TemporaryFile(dir=target.parent):
-        pass  # a file can be made there
+        pass  # a file can be created there
     if kind is None:
         return target
     with writing(target), target.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The tables of a page as files of their own."""
+"""The tables of a page as Parquet files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from apframe.exceptions import OutputError
 from apframe.report.section import Block, Details, Section, Table
 from apframe.store.parquet import REPORT, refuse_foreign, write_tables
 
-_LONGEST = 60  # characters of the name of a table
+_LONGEST = 60  # maximum length of the name of a table
 
 
 def folder_beside(page: Path) -> Path:
-    """Return where the tables of a page are written: `report_tables` beside `report.html`.
+    """Return the folder of the tables of a page: `report_tables` next to `report.html`.
 
     Raises
     ------
     OutputError
-        something other than tables of a report is there
+        the folder contains something other than tables of a report
     """
     folder = page.with_name(f"{page.stem}_tables")
     try:
@@ -32,18 +32,18 @@ def folder_beside(page: Path) -> Path:
 
 
 def write_parquet_tables(folder: Path, sections: Sequence[Section], rows: Mapping[str, pl.DataFrame]) -> None:
-    """Write all tables of these sections, including rows that a page cuts, as one Parquet file each.
+    """Write each table of these sections, including rows that a page cuts, as a Parquet file.
 
-    A file is named after its section and the table's caption; `rows` are files that the page's queries are about, by their
-    names. Earlier tables are replaced together, or not at all.
+    A file is named after its section and the table's caption; `rows` are further files by name, for the page's queries. Earlier
+    tables are replaced together, or not at all.
     """
     write_tables(folder, {**named_tables(sections), **rows}, {"kind": REPORT})
 
 
 def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
-    """Return the tables of sections by names of words and underscores; a name that is there already gets a number.
+    """Return the tables of sections by names of words and underscores; repeated names get a number.
 
-    Columns have the names that the page shows, and those that hold drawings are left out.
+    Columns have the names on the page, and columns of drawings are left out.
 
     >>> table = Table(pl.DataFrame({"estimate_a": [0.5]}), "AP by city, lowest first", {"estimate_a": "model_a"})
     >>> tables = named_tables([Section("city", "In which cities?", blocks=[table, table])])
@@ -69,7 +69,7 @@ def _as_shown(table: Table) -> pl.DataFrame:
     heads = list[str]()
     for name in frame.columns:
         head = table.heads.get(name, name)
-        while head in heads:  # a model may be called as another column is
+        while head in heads:  # a model may have the name of another column
             head += "_"
         heads.append(head)
     frame.columns = heads

@@ -23,7 +23,7 @@ FILES = {"coco": "coco.json", "cvat": "cvat.xml", "label_studio": "label_studio.
 
 
 def refuse_label_tasks(protocol: Protocol, evaluations: Sequence[Evaluation] = ()) -> None:
-    """Raise an error if it is known already that `write_label_tasks` cannot write these; it says what to do in the shell.
+    """Raise an error if `write_label_tasks` cannot write these evaluations, with a remedy for the shell.
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_label_tasks(COCO)
@@ -40,11 +40,11 @@ def refuse_label_tasks(protocol: Protocol, evaluations: Sequence[Evaluation] = (
 
 
 def write_label_tasks(folder: Path, compared: Compared) -> str:
-    """Write the images with possible label errors, those of the report's section, and return a line that says how many.
+    """Write the images in the report's section of possible label errors, and return a line with their number.
 
-    The files of `FILES` appear in the folder together, see `Evaluation.write_tasks`. One whose format cannot store the data,
-    such as images of unknown size, is left out, and the line says why. If no label looks doubtful, nothing is written. Of
-    three models or more, the first two count.
+    The files of `FILES` appear in the folder together, see `Evaluation.write_tasks`. A file whose format cannot store the data,
+    such as images of unknown size, is left out, and the line says why. If no label looks doubtful, nothing is written. With
+    three or more models, the first two count.
 
     Raises
     ------

@@ -18,24 +18,24 @@ NEXT = "What to do next"
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table with heads that sort it. Its numbers are those of the frame; nulls are shown as an en dash.
+    """A table with heads that sort it. Its numbers come from the frame; nulls are shown as an en dash.
 
     Attributes
     ----------
     frame
-        the rows, in the order in which they are shown at first; rows beyond `most` are cut, and a line says so
-    caption
-        what it is about, for those who cannot see it too
-    heads
-        what columns are called, where that is not their name
-    signed
-        columns of differences, which have a plus sign too
-    drawn
-        columns of markup, such as small charts, by name: one for each row. Those that the frame lacks follow its columns
-    texts
-        what is shown in place of the numbers of columns, by name, such as "< 0.001"
-    most
-        how many rows are shown
+        the rows, in their initial order; rows beyond `most` are cut, and a line says so
+        caption
+            the subject of the table, also for screen readers
+        heads
+            the headings of columns that differ from their names
+        signed
+            columns of differences, which are shown with a plus sign
+        drawn
+            columns of markup, such as small charts, by name, with an item for each row. Columns that the frame lacks come last
+        texts
+            texts in place of the numbers of columns, by name, such as "< 0.001"
+        most
+            the maximum number of visible rows
     links
         the rows behind each number of columns, by name
     folded
@@ -43,9 +43,9 @@ class Table:
     series
         the texts of each number at all positions of the page's slider, by the name of the column, see `operating_point.series`
     row_data
-        what the page's script filters rows by, for each row: an attribute of the row, `data-has`
-    n_means
-        how many rows in front are about all others together: sorting leaves them there
+        for each row the value of its attribute `data-has`, by which the page's script filters rows
+        n_means
+            the number of leading rows about all others together, which sorting does not move
     """
 
     frame: pl.DataFrame
@@ -64,9 +64,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing in SVG with its caption, which says in words what can be seen.
+    """A drawing in SVG with its caption, which describes it in words.
 
-    One that `scrolls` keeps its size on narrow screens; others shrink.
+    With `scrolls` it keeps its size on narrow screens; otherwise it shrinks.
     """
 
     svg: Markup
@@ -91,7 +91,7 @@ class Details:
 
 @dataclass(frozen=True)
 class NextStep:
-    """Something to do next: what, the rows or the section that it is about, and a number with its interval as the reason."""
+    """Advice: an action, its rows or its section, and a number with its interval as the reason."""
 
     action: str
     mark: Mark | str
@@ -99,13 +99,13 @@ class NextStep:
 
     @property
     def words(self) -> str:
-        """All of it in a sentence."""
+        """Return the step as a sentence."""
         return f"{self.action}: {self.reason}"
 
 
 @dataclass(frozen=True)
 class Steps:
-    """A list of what to do next."""
+    """A list of next steps."""
 
     steps: Sequence[NextStep]
 
@@ -124,13 +124,13 @@ class Section:
     heading
         the question
     scope
-        which detections it is about, such as "all scores"
+        the detections it is about, such as "all scores"
     sentences
         the answer in words
     blocks
         tables, charts and other pieces, in the order of the page
     notes
-        rules and limits, such as what was cut
+        rules and limits, such as cut tables
     """
 
     key: str
@@ -142,13 +142,13 @@ class Section:
 
 
 def without_numbers(key: str, heading: str, error: ApframeError) -> Section:
-    """Return the section of a question that an evaluation has no answer to; it says why, and what to do about it.
+    """Return the section of a question that an evaluation cannot answer, with the reason and a remedy.
 
     >>> error = ApframeError("the categories are pooled", "evaluate each of them", option="protocol")
     >>> section = without_numbers("confusion", "Confusion", error)
     >>> section.sentences, section.notes
     (('The categories are pooled.',), ('Evaluate each of them.',))
     """
-    reason = error.problem if error.option == "protocol" else error.sentence  # readers know of the protocol already
+    reason = error.problem if error.option == "protocol" else error.sentence  # readers know the protocol already
     problem, *remedy = (f"{text[0].upper()}{text[1:]}." for text in (reason, error.remedy) if text)
     return Section(key, heading, (problem,), notes=tuple(remedy))

@@ -1,4 +1,4 @@
-"""The values of a tag as an axis: numbers and dates in their order, other texts in the order in which they were given."""
+"""The values of a tag as an axis: numbers and dates in ascending order, other texts in the order of the runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.exceptions import ParameterError
 from apframe.show.tag_values import tag_values
 from apframe.wording import did_you_mean, listed, shown
 
-_LONGEST = 60  # characters of a value in a message
+_LONGEST = 60  # maximum number of characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class TagAxis:
     labels
         the values as texts
     places
-        where they are, see `TagValues`
+        their positions, see `TagValues`
     are_numbers
         True if the values are numbers
     """
@@ -36,7 +36,7 @@ class TagAxis:
 
     @property
     def names(self) -> list[str]:
-        """The names that a page has for the checkpoints: "epoch 7"; dates and other texts stand alone."""
+        """The names of the checkpoints on the page: "epoch 7"; dates and other texts stand alone."""
         return [f"{self._before}{label}" for label in self.labels]
 
     @property
@@ -44,7 +44,7 @@ class TagAxis:
         return f"{self.tag} " * self.are_numbers
 
     def some_names(self, at: Sequence[int]) -> str:
-        """Say which of the values these are, neighbours together: "epoch 1 to 4 and 6".
+        """Return some of the values in words, with neighbours joined: "epoch 1 to 4 and 6".
 
         >>> axis = TagAxis("epoch", "12345678", range(8))
         >>> axis.some_names([0, 1, 2, 4]), axis.some_names([0, 1, 3, 4, 6])
@@ -68,14 +68,14 @@ class TagAxis:
 
 
 def tag_axis(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> tuple[TagAxis, list[int]]:
-    """Return the values of a tag in ascending order, and which of the runs has each.
+    """Return the values of a tag in ascending order, and the number of the run with each value.
 
     Parameters
     ----------
     over
         the name of a tag that all runs have, or the name with a value for each run: {"epoch": [1, 2, 3]}
     tags, runs
-        of each run, in the order given, and what it is called
+        the tags and the name of each run, in their order
 
     Raises
     ------
@@ -90,7 +90,7 @@ def tag_axis(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) 
     """
     tag, values = _values(over, tags, runs)
     if len(runs) < 2:
-        raise ParameterError("needs two evaluations or more", "name the other ones too", option="over")
+        raise ParameterError("needs at least two evaluations", "name the other ones too", option="over")
     kind, labels, places = tag_values(tag, values, runs, "over")
     order = sorted(range(len(runs)), key=places.__getitem__)
     for k in range(len(runs)):
@@ -101,7 +101,7 @@ def tag_axis(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) 
 
 
 def _values(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> tuple[str, list[Any]]:
-    """The name of the tag, and its value for each run."""
+    """Return the name of the tag, and its value for each run."""
     if isinstance(over, Mapping) and len(over) == 1 and isinstance(tag := next(iter(over)), str):
         values = over[tag]
         if isinstance(values, (str, Mapping)) or not hasattr(values, "__iter__") or len(values := [*values]) != len(runs):
@@ -112,8 +112,8 @@ def _values(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -
         raise ParameterError(problem, option="over")
     if lacking := [run for run, each in zip(runs, tags, strict=True) if over not in each]:
         who = "no run has the" if len(lacking) == len(runs) else f"{listed(lacking)} {'have' if lacking[1:] else 'has'} no"
-        known = list(dict.fromkeys(name for each in tags for name in each if name != over))
+        names = list(dict.fromkeys(name for each in tags for name in each if name != over))
         store = "store each with the tag, as in --out DIR --tag epoch=3"
-        remedy = did_you_mean(over, known) if known and len(lacking) == len(runs) else store
+        remedy = did_you_mean(over, names) if names and len(lacking) == len(runs) else store
         raise ParameterError(f"{who} tag {over!r}", remedy, option="over")
     return over, [each[over] for each in tags]

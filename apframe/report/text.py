@@ -21,16 +21,16 @@ MOST_LINES = 20
 
 
 def text_of(sections: Sequence[Section], *, width: int | None = None, plain: bool = False) -> list[str]:
-    """Return sections as lines. A table has at most 20 rows; what was cut is said below it.
+    """Return sections as lines. A table has at most 20 rows; a line below it reports cut rows.
 
     Parameters
     ----------
     sections
-        as the page has them
-    width
-        of the terminal: wider tables lose their last columns, and a line names these. None for all columns
-    plain
-        draw tables in ASCII
+        sections of a page
+        width
+            the width of the terminal: wider tables lose their last columns, and a line names these. None for all columns
+        plain
+            draw tables in ASCII
 
     >>> table = Table(pl.DataFrame({"name": ["cat"], "gain": [-0.25]}), "AP by category", signed=["gain"])
     >>> print(*text_of([Section("where", "Where?", ["Nowhere."], [table])], plain=True), sep="\\n")
@@ -60,19 +60,19 @@ def _table_lines(table: Table, width: int | None, plain: bool) -> list[str]:
     columns: dict[str, list[str]] = {}
     for name, texts in cell_texts(replace(table, most=min(table.most, MOST_LINES))).items():
         head = table.heads.get(name, name)
-        while head in columns:  # a model may be called what another column is
+        while head in columns:  # a model may have the name of another column
             head += " "
         columns[head] = texts
-    shown = pl.DataFrame(columns)
-    lines = table_lines(shown, plain=plain, width=width).splitlines()
-    cut = table.frame.height > shown.height
-    return [*lines, f"The first {shown.height} of {counted(table.frame.height, 'row')} are shown."] if cut else lines
+    visible = pl.DataFrame(columns)
+    lines = table_lines(visible, plain=plain, width=width).splitlines()
+    cut = table.frame.height > visible.height
+    return [*lines, f"The first {visible.height} of {counted(table.frame.height, 'row')} are shown."] if cut else lines
 
 
 def lines_about(subject: Compared | Searched, *, width: int | None = None, plain: bool = False) -> list[str]:
-    """Return what a page says first, as lines: which model is better, where, and which types of errors they make.
+    """Return the first sections of a page as lines: the better model, its slices, and the error types.
 
-    Options are those of `text_of`.
+    See `text_of` for the options.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> from apframe.report.write import about
@@ -88,7 +88,7 @@ def lines_about(subject: Compared | Searched, *, width: int | None = None, plain
 
 
 def markdown_about(subject: Compared | Searched, title: str | None = None) -> str:
-    """Return the first screen of a page, and what to do next, in Markdown: for pull requests and summaries of jobs.
+    """Return the first screen of a page and the next steps in Markdown, for pull requests and summaries of jobs.
 
     `title` is the heading, by default the names.
 

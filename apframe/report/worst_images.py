@@ -1,4 +1,4 @@
-"""The images of a page, the worst first, and what was counted on each at all positions of the slider."""
+"""The images of a page, the worst first, with their counts at all positions of the slider."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ COUNTS = ("tp", "fp", "fn")
 
 
 def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: PicturedRows) -> pl.DataFrame:
-    """Return the images that have rows, the worst first: image_id, file_name, influence, n_errors.
+    """Return the images with rows, the worst first: image_id, file_name, influence, n_errors.
 
-    The influence is that on the metric of one model, or on the difference of two: the image that speaks most against the
-    model, or the second one, comes first. It is null where the metric has no derivative; images with most errors come first
-    then.
+    The influence is on the metric of one model, or on the difference of two; the images that speak most against the model,
+    or the second one, come first. It is null if the metric has no derivative; then images with the most errors come first.
     """
     errors = pl.col("kind").is_not_null().sum()
     table = rows.frame.group_by("image_id").agg(n_errors=errors).sort("image_id")
@@ -43,11 +42,11 @@ def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: PicturedR
 
 
 def counts_of_images(rows: PicturedRows, image_ids: pl.Series, point: OperatingPoint | None) -> np.ndarray:
-    """Return how many true positives, false positives and missed annotations there are.
+    """Count the true positives, false positives and missed annotations of images.
 
     Returns
     -------
-    An array of images, models, the three counts and positions of the slider (one, for all detections, without a point).
+    An array of images, models, the three counts and positions of the slider (one position for all detections without a point).
     """
     places = pl.DataFrame({"image_id": image_ids}).with_row_index("place")
     own = rows.frame.select("image_id", "model", "is_of_both", "outcome", "score").join(places, on="image_id")
@@ -58,10 +57,10 @@ def counts_of_images(rows: PicturedRows, image_ids: pl.Series, point: OperatingP
         rising = [(-np.inf, 0)] if point is None else point.rising(model)
         thresholds = np.array([score for score, _ in rising])
         for k, outcome in enumerate(("tp", "fp")):
-            found = of_one.filter(outcome=outcome)
-            reached = np.searchsorted(thresholds, found["score"].to_numpy(), side="right")  # so many thresholds it reaches
+            of_outcome = of_one.filter(outcome=outcome)
+            reached = np.searchsorted(thresholds, of_outcome["score"].to_numpy(), side="right")  # so many thresholds it reaches
             changes = np.zeros((len(image_ids), n + 1), np.int64)
-            np.add.at(changes, (found["place"].to_numpy(), reached), 1)
+            np.add.at(changes, (of_outcome["place"].to_numpy(), reached), 1)
             above = changes[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
             counts[:, model, k, [position for _, position in rising]] = above
         is_positive = of_one.filter(pl.col("outcome") != "fp")["place"].to_numpy()
@@ -71,16 +70,16 @@ def counts_of_images(rows: PicturedRows, image_ids: pl.Series, point: OperatingP
 
 
 def filter_values(rows: PicturedRows) -> list[list[str]]:
-    """Return the values that the gallery's filters tell apart: error types, categories, models, changes, slices of each key."""
+    """Return the values of the gallery's filters: error types, categories, models, changes, slices of each key."""
     columns = [sorted(rows.errors[name].cast(pl.String).fill_null("").unique()) for name in ("kind", "name", "change")]
     kinds, names, changes = columns
     return [kinds, names, [*rows.names], changes, *([*each.values] for each in rows.slices)]
 
 
 def errors_of_images(rows: PicturedRows, image_ids: pl.Series) -> list[str]:
-    """Return the errors on each image, as the page's script reads them: what the gallery's filters tell apart, each once.
+    """Return the errors on each image as the page's script reads them, with one entry for errors that no filter distinguishes.
 
-    An error is written as the places of its values among `filter_values`, with dots between; several are joined by commas.
+    An error is written as the positions of its values in `filter_values`, separated by dots; several are joined by commas.
     """
     places = pl.DataFrame({"image_id": image_ids}).with_row_index("place")
     own = rows.errors.join(places, on="image_id").sort("place", "card")
@@ -88,15 +87,15 @@ def errors_of_images(rows: PicturedRows, image_ids: pl.Series) -> list[str]:
     of_models = [pl.when(of_model(letter)).then(pl.lit(str(k))) for k, letter in enumerate(MODELS[: len(rows.names)])]
 
     def code(name: str, at: int) -> pl.Expr:
-        known = {value: str(k) for k, value in enumerate(values[at])}
-        return pl.col(name).cast(pl.String).fill_null("").replace_strict(known, return_dtype=pl.String)
+        codes_by_value = {value: str(k) for k, value in enumerate(values[at])}
+        return pl.col(name).cast(pl.String).fill_null("").replace_strict(codes_by_value, return_dtype=pl.String)
 
     coded = [code("kind", 0), code("name", 1), pl.concat_str(of_models, separator=",", ignore_nulls=True), code("change", 3)]
-    told = own.select("place", *(each.alias(str(k)) for k, each in enumerate(coded)))
+    codes = own.select("place", *(each.alias(str(k)) for k, each in enumerate(coded)))
     for k, each in enumerate(rows.slices, start=len(coded)):
-        known = {value: str(place) for place, value in enumerate(each.values)}
-        lists = each.lists(own["card"]).list.eval(pl.element().replace_strict(known, return_dtype=pl.String))
-        told = told.with_columns(lists.list.join(",").alias(str(k)))
-    text = told.select("place", pl.concat_str(pl.exclude("place"), separator=".").alias("text")).unique(maintain_order=True)
+        codes_by_value = {value: str(place) for place, value in enumerate(each.values)}
+        lists = each.lists(own["card"]).list.eval(pl.element().replace_strict(codes_by_value, return_dtype=pl.String))
+        codes = codes.with_columns(lists.list.join(",").alias(str(k)))
+    text = codes.select("place", pl.concat_str(pl.exclude("place"), separator=".").alias("text")).unique(maintain_order=True)
     joined = text.group_by("place", maintain_order=True).agg(pl.col("text").str.join(" "))
     return places.join(joined, on="place", how="left", maintain_order="left")["text"].fill_null("").to_list()

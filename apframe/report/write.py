@@ -1,4 +1,4 @@
-"""`write_report`: one page about one evaluation, two or more."""
+"""`write_report`: write a page about one or more evaluations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import FirstScreen
 from apframe.report.page import free_path, page, slider_markup, write_page
 from apframe.report.parquet_tables import folder_beside, write_parquet_tables
-from apframe.report.searched import Searched, together
+from apframe.report.searched import Searched, merge_runs
 from apframe.report.section import Section
 from apframe.report.sections import (
     by_slice,
@@ -59,13 +59,13 @@ SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
     "labels": label_candidates.section,
     "computed": how_computed.section,
 }
-"""The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
+"""The sections about detections by key, in the order of the page. A section with nothing to say is None."""
 OF_SEVERAL = {COMPARISON: leaderboard.best, "slices": leaderboard.where, "error_types": leaderboard.error_types}
-"""Those that take the place of others if there are three models or more."""
+"""The sections that replace others for three or more models."""
 OF_HISTORY = {COMPARISON: history.section, "error_types": history.error_types}
-"""Those that take the place of others on the page of a history."""
+"""The sections that replace others on the page of a history."""
 OF_PRECISION = ("error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels")
-"""Those that are left out where the protocol has no precision, but for a confusion that is counted: `left_out` says so."""
+"""The sections that are left out if the protocol has no precision, except a confusion that is counted; see `left_out`."""
 OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
     COMPARISON: search.better,
     "slices": search.where,
@@ -76,7 +76,7 @@ OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
 }
 """The sections about search runs."""
 IN_TEXT = (COMPARISON, "slices", "error_types", "changed")
-"""The keys of those that a terminal shows."""
+"""The keys of the sections for a terminal."""
 
 
 def write_report(
@@ -95,45 +95,44 @@ def write_report(
     tables: bool = False,
     command: str = "",
 ) -> Path:
-    """Write one HTML file about one evaluation, two or more: numbers, where they differ, and the errors behind them.
+    """Write an HTML file about one or more evaluations: their numbers, their differences, and the errors behind them.
 
-    The file needs no network, no server and no other file, except pictures that it links. The same input gives the same bytes.
+    The file needs no network, no server and no other file, except linked pictures. The same input gives the same bytes.
 
     Parameters
     ----------
     path
-        where the file is written; an earlier report is replaced, other files are not
+        the file to write; an earlier report is replaced, other files are not
     evaluations
-        of the same ground truth by the same rules, or of search runs on the same judgements; the first one is what others are
-        compared with
-    names
-        what they are called; by default their own names
+        evaluations on the same ground truth by the same rules, or of search runs on the same judgements; the others are
+        compared with the first one
+        names
+            their names; by default their own
     by
-        keys of slices, each for a table of its own; a list of keys stands for the combinations of their values
+        keys of slices, each with its own table; a list of keys stands for the combinations of their values
     over
-        a tag, such as the epoch or the date, for a page about a history: the best of the evaluations, whether it is really
-        better than the last one, and how all of them developed. It is the name of a tag that all were stored with, or the name
-        with a value for each: {"epoch": [1, 2, 3]}. Numbers and dates such as "2026-11-02" are put in order, other texts stay
-        in the order of the evaluations
+        a tag, such as the epoch or the date, for a page about a history: the best evaluation, its comparison with the last
+        one, and the development of all. It is the name of a tag that all were stored with, or the name with a value for each:
+        {"epoch": [1, 2, 3]}. Numbers and dates such as "2026-11-02" are sorted, other texts stay in their order
     images
         the folder of the pictures
     embed
-        put thumbnails into the page, which needs `pip install pillow`; otherwise pictures are linked
+        embed thumbnails in the page, which requires `pip install pillow`; otherwise pictures are linked
     max_images
-        how many errors are shown as cards, and at most a fifth as many candidates of wrong labels; 0 leaves all cards out
+        maximum number of errors shown as cards, with at most a fifth as many possible label errors; 0 for no cards
     title
         the heading of the page; by default the names
     n_resamples
-        how many resamples, for intervals of numbers without a derivative; see `Evaluation.intervals`
-    seed
-        of what is random: the same seed gives the same page
-    sections
-        sections of your own, which follow the others
-    tables
-        write the tables of the page as Parquet files too, including rows that the page cuts: into the folder `report_tables`
-        beside `report.html`
-    command
-        what makes the page again, to be shown on it
+        number of resamples for intervals of metrics without a derivative; see `Evaluation.intervals`
+        seed
+            random seed: the same seed gives the same page
+        sections
+            your own sections, which follow the others
+        tables
+            also write the tables of the page as Parquet files, including rows that the page cuts, into the folder
+            `report_tables` next to `report.html`
+        command
+            the command that writes the page again, to be shown on it
 
     Returns
     -------
@@ -142,7 +141,7 @@ def write_report(
     Raises
     ------
     OutputError
-        there is a file that apframe did not write, or the path cannot be written; the same goes for the folder of tables
+        the path, or the folder of tables, has files that apframe did not write, or cannot be written
     NotComparableError
         another ground truth, other images or other rules
     ParameterError
@@ -159,7 +158,7 @@ def write_report(
     ...     "How good is a?" in written.read_text()
     True
     """
-    split_evaluations(evaluations)  # before the work, not after it
+    split_evaluations(evaluations)  # raise errors before the work
     check_page(embed, images, max_images, title, sections, tables)
     target = free_path(path)
     of_models = of_page(target, images, embed=embed) | {"max_images": max_images, "n_resamples": n_resamples}
@@ -168,7 +167,7 @@ def write_report(
 
 
 def of_page(target: Path, images: str | Path | None, *, embed: bool) -> dict[str, Any]:
-    """Return what a page about models has that lines for a terminal have not, see `Compared`."""
+    """Return the options of a page about models that lines for a terminal do not need, see `Compared`."""
     return {"pictures": Pictures(images, target.parent, embed=embed), "folder": f"{target.stem}_tables"}
 
 
@@ -180,19 +179,19 @@ def write_about(
     *,
     tables: bool = False,
 ) -> Path:
-    """Write the page about a subject to a path that is free, and return it. Options and errors are those of `write_report`."""
-    beside = folder_beside(target) if tables else None
-    # before the first screen, so that each warning is in the section that it is about
-    made = [*sections_of(subject), *sections]
+    """Write the page about a subject to a free path, and return the path; see `write_report` for options and errors."""
+    tables_folder = folder_beside(target) if tables else None
+    # before the first screen, so that each warning is in its own section
+    all_sections = [*sections_of(subject), *sections]
     pictures = subject.pictures.held if isinstance(subject, Compared) else {}
-    text = page(title or title_of(subject), made, pictures, first_screen(subject), _slider(subject))
-    if beside is not None:
-        write_parquet_tables(beside, made, subject.files() if isinstance(subject, Compared) else {})
+    text = page(title or title_of(subject), all_sections, pictures, first_screen(subject), _slider(subject))
+    if tables_folder is not None:
+        write_parquet_tables(tables_folder, all_sections, subject.files() if isinstance(subject, Compared) else {})
     return write_page(target, text)
 
 
 def title_of(subject: Compared | Searched) -> str:
-    """Return the heading of a page: the names, or what the history is over."""
+    """Return the heading of a page: the names, or the range of the history."""
     return subject.history.title if subject.history else in_words(subject.names)
 
 
@@ -204,17 +203,19 @@ def about(
     of_models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Compared | Searched:
-    """Return what a report is about, once the evaluations agree.
+    """Return the subject of a report, after checking that the evaluations agree.
 
-    `of_models` are options of pictures and resamples, which search runs have not. Errors and the others are those of
-    `write_report`.
+    `of_models` are options of pictures and resamples, which search runs do not have. See `write_report` for the others and the
+    errors.
     """
     models, runs = split_evaluations(evaluations)
     if runs:
-        searched = Searched(*together(runs, names), by=columns_of_queries(by), **options)
+        searched = Searched(*merge_runs(runs, names), by=columns_of_queries(by), **options)
         return searched if over is None else of_runs(over, searched, [each.tags for each in runs for _ in each.runs])
-    called = names_beside(models, names)
-    compared = Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(of_models or {}), **options)
+    names_of_models = names_beside(models, names)
+    compared = Compared(
+        agree(models, names_of_models, has_option=False), names_of_models, by=keys_of_slices(by), **(of_models or {}), **options
+    )
     return compared if over is None else of_evaluations(over, compared)
 
 
@@ -231,7 +232,7 @@ def first_screen(subject: Compared | Searched) -> FirstScreen:
 
 
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:
-    """Return the sections that have something to say, in the order of the page: all, or those of some keys."""
+    """Return the sections with something to say, in the order of the page: all, or those with some keys."""
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
     if subject.history:
         makers = {**OF_SEARCH, COMPARISON: history.section}
@@ -240,25 +241,25 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
         if not subject.has_precision:
             left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(subject.first.protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
-    chosen = [make for key, make in makers.items() if keys is None or key in keys]
-    told = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
-    made = [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
+    makers_of_keys = [make for key, make in makers.items() if keys is None or key in keys]
+    earlier = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
+    created = [section for make in makers_of_keys if (section := _with_warnings(make, subject, earlier)) is not None]
     if keys is not None and COMPARISON not in keys:
-        return made
-    with collecting():  # the sections have said it, each where it belongs
+        return created
+    with collecting():  # the sections have given the warnings, each where it belongs
         steps = next_steps(subject)
-    first, *others = made
+    first, *others = created
     return [replace(first, blocks=[*first.blocks, *steps]), *others]
 
 
-def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, told: set[str]) -> Section | None:
-    """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal.
+def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, earlier: set[str]) -> Section | None:
+    """Create a section, and add the warnings of its creation to its notes, for the readers of the page.
 
-    `told` are the warnings of the first screen and of earlier sections, which are not repeated.
+    `earlier` are the warnings of the first screen and of earlier sections, which are not repeated.
     """
-    with collecting() as found:
+    with collecting() as caught:
         section = make(subject)
-    new = [message for _, message in dict.fromkeys(found) if message not in told]
-    told.update(new)
-    said = [f"{message if message.startswith(COARSE) else message[0].upper() + message[1:]}." for message in new]
-    return section and replace(section, notes=[*section.notes, *said])
+    new = [message for _, message in dict.fromkeys(caught) if message not in earlier]
+    earlier.update(new)
+    sentences = [f"{message if message.startswith(COARSE) else message[0].upper() + message[1:]}." for message in new]
+    return section and replace(section, notes=[*section.notes, *sentences])

@@ -54,17 +54,17 @@ def table_of(
     [('old', 0.25), ('new', 0.5)]
     """
     several = _several(given, method)
-    made = [
+    frames = [
         (name, _made(each, table, method, options, keys, wishes or {}))
         for name, each in ({"": given} if several is None else several).items()
     ]
-    if not made:
+    if not frames:
         raise InputError("there is nothing to draw", "the dict is empty", table=table)
-    for _, frame in made:
+    for _, frame in frames:
         if missing := [name for name in dict.fromkeys(needs) if name not in frame.columns]:
             remedy = nearest(missing[0], frame.columns) or _remedy(method)
             raise ColumnError(f"no column {', '.join(missing)}", remedy, table=table)
-    return made[0][1] if several is None else pl.concat([_named(*each) for each in made], how="diagonal_relaxed")
+    return frames[0][1] if several is None else pl.concat([_named(*each) for each in frames], how="diagonal_relaxed")
 
 
 def is_made(given: Any, method: str) -> bool:
@@ -77,24 +77,24 @@ def is_made(given: Any, method: str) -> bool:
     return any(_maker(each, method) for each in ([given] if several is None else several.values()))
 
 
-def _several(given: Any, method: str) -> Mapping[str, Any] | None:
+def _several(value: Any, method: str) -> Mapping[str, Any] | None:
     """The tables and evaluations that are drawn together, by name; None if one is given."""
-    if isinstance(given, Mapping):
-        alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in given.values())
-        return given if all(a or _maker(b, method) for a, b in zip(alone, given.values(), strict=True)) else None
-    if isinstance(given, (list, tuple)) and given and all(_maker(each, method) for each in given):
-        return dict(zip(names_beside(given), given, strict=True))
+    if isinstance(value, Mapping):
+        alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in value.values())
+        return value if all(a or _maker(b, method) for a, b in zip(alone, value.values(), strict=True)) else None
+    if isinstance(value, (list, tuple)) and value and all(_maker(each, method) for each in value):
+        return dict(zip(names_beside(value), value, strict=True))
     return None
 
 
-def _maker(given: Any, method: str) -> Callable[..., pl.DataFrame] | None:
+def _maker(value: Any, method: str) -> Callable[..., pl.DataFrame] | None:
     """The method, if this is no table: one of pandas may have a method, or a column, of that name."""
-    found = None if _is_table(given) else getattr(given, method, None)
-    return found if callable(found) else None
+    method_of_value = None if _is_table(value) else getattr(value, method, None)
+    return method_of_value if callable(method_of_value) else None
 
 
-def _is_table(given: Any) -> bool:
-    return isinstance(given, (Mapping, pl.LazyFrame)) or hasattr(given, "__arrow_c_stream__")
+def _is_table(value: Any) -> bool:
+    return isinstance(value, (Mapping, pl.LazyFrame)) or hasattr(value, "__arrow_c_stream__")
 
 
 def _made(

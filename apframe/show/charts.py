@@ -256,9 +256,9 @@ def shared_conditions(table: pl.DataFrame) -> list[str]:
     []
     """
     names = {"iou_threshold": "IoU threshold", "area_range": "area range"}
-    known = [key for key in names if key in table.columns and table[key].n_unique() == 1]
-    said = [f"{names[key]} {table.select(add_names(table, [key])).item(0, 0)}" for key in known]
-    return [", ".join(said)] if said else []
+    shared_keys = [key for key in names if key in table.columns and table[key].n_unique() == 1]
+    conditions = [f"{names[key]} {table.select(add_names(table, [key])).item(0, 0)}" for key in shared_keys]
+    return [", ".join(conditions)] if conditions else []
 
 
 def head_chart(alt: Any, text: str, notes: list[str]) -> Any:

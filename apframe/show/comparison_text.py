@@ -55,8 +55,8 @@ def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.Data
 def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str, str]:
     """The headings of the numbers of the two evaluations: their names, or `a` and `b` if these do not do as headings."""
     names = [table[column][0] if table.height else column for column in ("run_a", "run_b")]
-    taken = {*keys, "metric", *_COMPACT, "p", "q"}
-    fit = all(len(name) <= _LONGEST and name not in taken for name in names)
+    used_names = {*keys, "metric", *_COMPACT, "p", "q"}
+    fit = all(len(name) <= _LONGEST and name not in used_names for name in names)
     return (names[0], names[1]) if fit else ("a", "b")
 
 
@@ -86,7 +86,7 @@ def _p_text(row: dict[str, Any], column: str, digits: int = 3) -> str | None:
 def comparison_sentences(
     table: pl.DataFrame, keys: Sequence[str] = (), metric: str | None = None, unit: str = "image"
 ) -> list[str]:
-    """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
+    """Describe a metric of a table of `Evaluation.compare` in plain words, for each pair of evaluations.
 
     The metric is the first one of the table by default, and `unit` is what was counted as one. With keys, a sentence says how
     many slices or categories differ, before and after the correction for their number. Up to three are named.
@@ -108,7 +108,7 @@ def comparison_sentences(
 
 
 def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
-    """Which numbers have no interval, and why: a line for each reason.
+    """Return the numbers without an interval, with a line for each reason.
 
     >>> rows = {"metric": ["AP", "APs"], "reason": [None, "annotations in fewer than 10 units"]}
     >>> without_intervals(pl.DataFrame(rows))
@@ -130,14 +130,14 @@ def interval_ends(table: pl.DataFrame) -> dict[str, str]:
 
 
 def interval_notes(table: pl.DataFrame) -> list[str]:
-    """What these intervals are, and which numbers have none."""
+    """Describe the intervals of a table, and the numbers without one."""
     biased = table.filter(pl.col("bias") != 0, method="influence").height > 0
     around = " around the number less its bias, as AP of few images is too high" if biased else ""
     return [f"[from, to]: 95 % interval{around}", *without_intervals(table)]
 
 
 def how_tested(table: pl.DataFrame, unit: str = "image") -> list[str]:
-    """How the intervals and p values of a table of `Evaluation.compare` were made; nothing if it has none.
+    """Describe how the intervals and p values of a table of `Evaluation.compare` were computed; empty without any.
 
     >>> row = {"metric": "AP", "method": "influence", "n_units": 300, "n_resamples": None, "p": 0.5}
     >>> how_tested(pl.DataFrame([row]))
@@ -198,7 +198,7 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def difference_sentences(row: dict[str, Any], n_pairs: int = 1, noun: str = "image") -> list[str]:
-    """What a row of a comparison says: whether a model is better or worse; if that is not significant, also what would be.
+    """Describe a row of a comparison: a significant difference, or what difference would be significant.
 
     With several pairs, a difference is significant if it is so after the correction for their number.
 
@@ -226,8 +226,8 @@ def difference_sentences(row: dict[str, Any], n_pairs: int = 1, noun: str = "ima
     ends = f"95 % CI {low:+.3f} to {high:+.3f}".replace("-", "−") + f", {test}" * (n_pairs > 1)
     n, detectable = row["n_units"], row["detectable"]  # null if there is one resample only
     chance = f"With {counted(n, noun)}, differences below about {detectable or 0:.3f} cannot be told from chance."
-    said = f"No significant difference in {metric}: {_signed(difference)} for {b} ({ends})."
-    return [said, chance] if detectable else [said]
+    verdict = f"No significant difference in {metric}: {_signed(difference)} for {b} ({ends})."
+    return [verdict, chance] if detectable else [verdict]
 
 
 def _signed(number: float) -> str:
@@ -249,7 +249,7 @@ def reason_of(row: dict[str, Any], noun: str = "image") -> str:
 
 
 def _of_rows(rows: pl.DataFrame, keys: Sequence[str], unit: str, *, is_one: bool) -> str:
-    """How many rows of a pair of evaluations have an interval without 0, how many remain after the correction, or have none."""
+    """Count the rows of a pair with intervals that exclude 0, the rows left after the correction, and those without one."""
     noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     metric = rows["metric"][0]
     named = metric if is_one else f"{metric} of {rows['run_b'][0]}"

@@ -70,13 +70,13 @@ def confusion(
 def _placed(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
     """The cells: n, and of both sides the place (null for none) and the label of its own category; what places are called."""
     both = (table.select(category_id=f"{side}_category_id", name=f"{side}_name") for side in SIDES)
-    known = pl.concat(both, how="vertical_relaxed").drop_nulls("category_id").unique("category_id").sort("category_id")
-    known = unique_names(known)
-    places, labels = chosen_categories(table, known, most)
+    categories = pl.concat(both, how="vertical_relaxed").drop_nulls("category_id").unique("category_id").sort("category_id")
+    categories = unique_names(categories)
+    places, labels = chosen_categories(table, categories, most)
     for side in SIDES:
         of_side = places.select(pl.col("category_id").alias(f"{side}_category_id"), pl.col("place").alias(side),
                                 pl.col("label").alias(f"{side}_label"))  # fmt: skip
-        table = table.with_columns(pl.col(f"{side}_category_id").cast(known.schema["category_id"]))
+        table = table.with_columns(pl.col(f"{side}_category_id").cast(categories.schema["category_id"]))
         table = table.join(of_side, on=f"{side}_category_id", how="left", maintain_order="left")
     return table.select(*SIDES, *(f"{side}_label" for side in SIDES), pl.col("n").cast(pl.Int64)), labels
 
@@ -145,10 +145,10 @@ def _conditions(table: pl.DataFrame) -> list[str]:
     if "min_score" not in table.columns:
         return shared_conditions(table)
     scores: list[float | None] = table.filter(pl.col("found_category_id").is_not_null())["min_score"].unique().sort().to_list()
-    known = [score for score in scores if score is not None]
+    thresholds = [score for score in scores if score is not None]
     if len(scores) == 1:
-        said = f"scores from {known[0]:g}" if known else "all scores"
+        scores_text = f"scores from {thresholds[0]:g}" if thresholds else "all scores"
     else:
-        said = f"scores from {known[0]:g} to {known[-1]:g}, by category" if known else ""
-    conditions = [*shared_conditions(table), *([said] if said else [])]
+        scores_text = f"scores from {thresholds[0]:g} to {thresholds[-1]:g}, by category" if thresholds else ""
+    conditions = [*shared_conditions(table), *([scores_text] if scores_text else [])]
     return [", ".join(conditions)] if conditions else []

@@ -44,7 +44,7 @@ def style() -> str:
 
 
 def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
-    """How large the picture of each image is: its size if that is known, otherwise as large as its objects need.
+    """Return the size of the picture of each image: its own size if known, otherwise as large as its objects need.
 
     Intervals of time have a picture that is 1,000 units wide, with a lane for each of them. Cuboids are seen from above: the
     longer side of the ground that they stand on is 1,000 units.
@@ -63,8 +63,8 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     [(7, 15, 8)]
     """
     frame, ends = upright(_placed(objects)), (pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height"))
-    known = [pl.col(name).first() if name in frame.columns else pl.lit(None) for name in ("image_width", "image_height")]
-    sides = [pl.coalesce(size, end.max().ceil(), 1).clip(1).cast(pl.Int64) for size, end in zip(known, ends, strict=True)]
+    sizes = [pl.col(name).first() if name in frame.columns else pl.lit(None) for name in ("image_width", "image_height")]
+    sides = [pl.coalesce(size, end.max().ceil(), 1).clip(1).cast(pl.Int64) for size, end in zip(sizes, ends, strict=True)]
     return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
 
 
@@ -223,8 +223,8 @@ def _from_above(objects: pl.DataFrame) -> pl.DataFrame:
     Objects without a cuboid are not drawn. There is ground beside objects that are all on a line: no picture is a strip.
     """
     for name, usual in {**dict.fromkeys(SIZES, 1.0), YAW: 0.0}.items():
-        known = pl.col(name).fill_null(usual) if name in objects.columns else pl.lit(usual)
-        objects = objects.with_columns(pl.when(pl.col(CENTRE[0]).is_not_null()).then(known).alias(name))
+        filled = pl.col(name).fill_null(usual) if name in objects.columns else pl.lit(usual)
+        objects = objects.with_columns(pl.when(pl.col(CENTRE[0]).is_not_null()).then(filled).alias(name))
     x, y, width, height = around_cuboids().values()
     left, right, low, high = (end.over("image_id") for end in (x.min(), (x + width).max(), y.min(), (y + height).max()))
     longer = pl.max_horizontal(right - left, high - low) * (1 + 2 * _MARGIN)
@@ -313,7 +313,7 @@ def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
     points = points.with_columns(number=pl.int_range(1, pl.len() + 1).over("row"))
     points = points.filter(pl.any_horizontal(pl.col("a", "b", "visible") != 0))
     dots = points.select("row", part=pl.format("M{} {}h0", _number(pl.col("a")), _number(pl.col("b"))))
-    found = {"dots": dots}
+    skeleton_parts = {"dots": dots}
     if "skeleton" in frame.columns:
         bones = rows.select("row", "skeleton").explode("skeleton").drop_nulls()
         bones = bones.select("row", *(pl.col("skeleton").list.get(side, null_on_oob=True).alias(f"p{side}") for side in (0, 1)))
@@ -321,10 +321,10 @@ def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
             end = points.select("row", pl.col("number").alias(f"p{side}"), *(pl.col(n).alias(f"{n}{side}") for n in "ab"))
             bones = bones.join(end, on=["row", f"p{side}"], maintain_order="left")
         ends = [_number(pl.col(name)) for name in ("a0", "b0", "a1", "b1")]
-        found["path"] = bones.select("row", part=pl.format("M{} {}L{} {}", *ends))
+        skeleton_parts["path"] = bones.select("row", part=pl.format("M{} {}L{} {}", *ends))
     has_points = rows["row"].is_in(points["row"].implode())
     rows = rows.with_columns(path=pl.when(~has_points).then("path"))
-    for name, parts in found.items():
+    for name, parts in skeleton_parts.items():
         joined = parts.group_by("row", maintain_order=True).agg(pl.col("part").str.join("").alias("joined"))
         rows = rows.join(joined, on="row", how="left", maintain_order="left")
         rows = rows.with_columns(pl.coalesce("joined", name).alias(name)).drop("joined")

@@ -27,14 +27,14 @@ def element(name: str, /, *children: Child, **attributes: str | float | bool | N
     >>> element("p", "AP ", [element("b", "up"), " again"])
     '<p>AP <b>up</b> again</p>'
     """
-    said = "".join(
+    attribute_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     if name in _EMPTY:
-        return Markup(f"<{name}{said}>")
-    return Markup(f"<{name}{said}>{joined(*children)}</{name}>")
+        return Markup(f"<{name}{attribute_text}>")
+    return Markup(f"<{name}{attribute_text}>{joined(*children)}</{name}>")
 
 
 def joined(*children: Child) -> Markup:
@@ -62,8 +62,8 @@ def svg(parts: Child, class_: str, width: int, height: int, label: str | None = 
     >>> svg([], "bars", 4, 3)
     '<svg class="bars" viewBox="0 0 4 3" width="4" height="3" aria-hidden="true"></svg>'
     """
-    said = {"aria_hidden": "true"} if label is None else {"role": role, "aria_label": label}
-    return element("svg", parts, class_=class_, viewBox=f"0 0 {width} {height}", width=width, height=height, **said)
+    accessibility = {"aria_hidden": "true"} if label is None else {"role": role, "aria_label": label}
+    return element("svg", parts, class_=class_, viewBox=f"0 0 {width} {height}", width=width, height=height, **accessibility)
 
 
 def scrolling(content: Markup, class_: str, label: str) -> Markup:

@@ -302,11 +302,11 @@ def draw_intervals(alt: Any, chart: Any, along: str, **shown: Any) -> list[Any]:
 
     `shown` are the title, the scale and the axis of the channel, "x" or "y".
     """
-    known = chart.transform_filter("isValid(datum.low)")
+    with_interval = chart.transform_filter("isValid(datum.low)")
     channel, orient = {"x": (alt.X, "vertical"), "y": (alt.Y, "horizontal")}[along]
     low, high = (channel(f"{name}:Q", **shown) for name in ("low", "high"))
-    caps = known.mark_tick(size=8, thickness=2, orient=orient)
-    lines = known.mark_rule(strokeWidth=2).encode(**{along: low, f"{along}2": "high:Q"})
+    caps = with_interval.mark_tick(size=8, thickness=2, orient=orient)
+    lines = with_interval.mark_rule(strokeWidth=2).encode(**{along: low, f"{along}2": "high:Q"})
     return [lines, *(caps.encode(**{along: end}) for end in (low, high))]
 
 

@@ -94,13 +94,13 @@ class _Sheet:
         return f'x="{best[0]:.5g}" y="{best[1] + size:.5g}" font-size="{size:.4g}">{start}{more}</text>'
 
     def cells(self, place: tuple[float, ...]) -> Iterator[tuple[int, int]]:
-        """Where to look for labels that one at this place may cover."""
+        """Return the cells with labels that a label at this place may cover."""
         side = self.pixel * _SIZE * _LINE
         left, top, right, bottom = (int(edge / side) for edge in place)
         return product(range(left // _COLUMN, right // _COLUMN + 1), range(top, bottom + 1))
 
     def covered(self, place: tuple[float, ...]) -> float:
-        """How much of other labels one at this place covers."""
+        """Return the area of other labels that a label at this place covers."""
         left, top, right, bottom = place
         others = (other for cell in self.cells(place) for other in self.taken[cell])
         sides = ((min(right, o[2]) - max(left, o[0]), min(bottom, o[3]) - max(top, o[1])) for o in others)
@@ -110,7 +110,7 @@ class _Sheet:
 def _starts(
     is_below: bool, left: float, right: float, y: float, height: float, high: float, size: float
 ) -> Iterator[tuple[float, float]]:
-    """Where a label may begin, the best place first: at `left`, or beside the right edge of its object."""
+    """Return the positions where a label may begin, the best first: at `left`, or next to the right edge of its object."""
     below, above, low, step = y + height, y - high, y + height - high, size * _LINE
     near, far, inside, other, step = (below, above, low, y, step) if is_below else (above, below, y, low, -step)
     is_roomy = height >= _ROOMY * high

@@ -1,4 +1,4 @@
-"""What a confusion matrix says: totals in a line, and the cells of one category found as another."""
+"""A confusion matrix in words: totals in a line, and the cells of one category predicted as another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mistakes(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def confusion_totals(table: pl.DataFrame) -> str:
-    """How many detections of `Evaluation.confusion` are right, mistaken and of nothing, and how many annotations are missed.
+    """Count the right and confused detections of `Evaluation.confusion`, those on background, and the missed annotations.
 
     >>> cells = {"true_category_id": [1, 1, None], "found_category_id": [1, 2, 1], "n": [9, 2, 5]}
     >>> confusion_totals(pl.DataFrame(cells))

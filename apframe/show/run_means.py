@@ -55,7 +55,7 @@ def run_cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
 
 
 def _is_count(measure: str) -> bool:
-    """Whether the summary of a measure is a sum of counts."""
+    """Return True if the summary of a measure is a sum of counts."""
     kind = KINDS.get(re.split(r"[(@]", measure)[0])
     return kind is not None and kind.average == "sum"
 

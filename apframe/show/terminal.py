@@ -45,28 +45,28 @@ class Terminal(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """What `input` asks for, too."""
+        """The encoding of the stream, which `input` needs."""
         return self.stream.encoding or "utf-8"
 
     @property
     def errors(self) -> str:  # type: ignore[override]
-        """What `input` asks for, too."""
+        """The error handler of the stream, which `input` needs."""
         return self.stream.errors or "strict"
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """True if the stream is a terminal."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """What readline asks for."""
+        """The descriptor of the stream, which readline needs."""
         return self.stream.fileno()
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True: the stream can be written to."""
         return True
 
     def holds(self, text: str) -> bool:
-        """Whether the encoding has all characters of a text."""
+        """Return True if the encoding has all characters of a text."""
         try:
             text.encode(self.encoding)
         except UnicodeEncodeError:

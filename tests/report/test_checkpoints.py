@@ -93,5 +93,5 @@ def test_search_runs_have_a_history_too(tmp_path: Any) -> None:
 
 
 def test_a_history_needs_two_evaluations(models: list[apf.Evaluation]) -> None:
-    with pytest.raises(ParameterError, match="over needs two evaluations or more"):
+    with pytest.raises(ParameterError, match="over needs at least two evaluations"):
         of_evaluations({"epoch": [1]}, Compared(models[:1], ["a"]))

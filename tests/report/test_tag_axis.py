@@ -60,7 +60,7 @@ def test_values_may_be_given_in_place_of_tags() -> None:
         ("v", [{"v": "x"}, {"v": 7}], r"over: v is a number in b \(7\), but not in a \(x\); make all of them numbers"),
         ("v", [{"v": 7}, {"v": "2026-11-02"}], r"over: v is a number in a \(7\), but not in b \(2026-11-02\)"),
         ("v", [{"v": "2026-11-02"}, {"v": "new"}], r"over: v is a date in a \(2026-11-02\), but not in b \(new\)"),
-        ("v", [{"v": 7}], "over needs two evaluations or more; name the other ones too"),
+        ("v", [{"v": 7}], "over needs at least two evaluations; name the other ones too"),
         ({"v": [1]}, [{}, {}], "over needs a list with a value of v for each of 2 evaluations"),
         ({"v": "ab"}, [{}, {}], "over needs a list with a value of v for each of 2 evaluations"),
         ({"v": [1, 2], "w": [1, 2]}, [{}, {}], 'over is the name of a tag, or values such as {"epoch": .*}, not'),

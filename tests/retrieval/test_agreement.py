@@ -129,7 +129,7 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
 
 def test_one_run_alone() -> None:
     for runs, message in (
-        (RUNS["x"], "agreement: only one run was evaluated; give evaluate_run several"),
+        (RUNS["x"], "agreement: only one run was evaluated; pass evaluate_run several"),
         ({"x": RUNS["x"]}, "a comparison needs two runs or more; there is 'x'"),
     ):
         with pytest.raises(ParameterError, match=message):
@@ -236,7 +236,7 @@ ONE = {"a": [1.0, 0.5], "b": [0.5, 0.5]}
     ("reference", "other", "message"),
     [
         (evaluated(ONE), evaluated(ONE | {"c": [1, 1]}), "only second has the runs 'c'; evaluate the same runs"),
-        (evaluated({"a": [1]}), evaluated({"a": [1]}), "a leaderboard needs at least two runs; give evaluate_run several runs"),
+        (evaluated({"a": [1]}), evaluated({"a": [1]}), "a leaderboard needs at least two runs; pass evaluate_run several runs"),
         (evaluated(ONE, "AP"), evaluated(ONE, "RR"), "no measure in common: first has 'AP'; second has 'RR'"),
         (
             evaluated(ONE), apf.evaluate_run({"z": {"a": 1}}, {"a": {"z": {"a": 1}}, "b": {"z": {"a": 1}}}, "RR"),

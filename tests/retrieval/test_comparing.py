@@ -49,7 +49,7 @@ def test_one_run_alone() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP")
     assert evaluation.intervals().select("measure", "n_units").rows() == [("AP", 3)]
     for question in ("compare", "leaderboard"):
-        with pytest.raises(ParameterError, match=f"{question}: only one run was evaluated; give evaluate_run several"):
+        with pytest.raises(ParameterError, match=f"{question}: only one run was evaluated; pass evaluate_run several"):
             getattr(evaluation, question)()
 
 
@@ -65,7 +65,7 @@ def test_by_an_attribute_is_the_comparison_of_its_queries() -> None:
     assert evaluation.compare("y", by="kind")["run_a"].unique().to_list() == ["y"]
     with pytest.raises(ParameterError, match="no column 'knd'; did you mean kind"):
         evaluation.compare(by="knd")
-    with pytest.raises(ParameterError, match="give evaluate_run a table with the attributes"):
+    with pytest.raises(ParameterError, match="pass evaluate_run a table with the attributes"):
         apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP").compare(by="kind")
 
 

@@ -133,7 +133,7 @@ def test_workers_that_die_again_name_the_shards(tmp_path: Path, matched: list[st
     with pytest.raises(ShardError, match=f"{missing}repeat the call to resume from here; did they run out of memory") as caught:
         apf.evaluate_shards(shards, executor=lambda: Dying("00001"), work=tmp_path / "work")
     assert caught.value.shard == "00001" and Dying.made == 2
-    with pytest.raises(ShardError, match=f"{missing}name a folder with work= to go on from here"):
+    with pytest.raises(ShardError, match=f"{missing}name a folder with work= to resume from here"):
         apf.evaluate_shards(shards, executor=Dying("00001"))
     assert Dying.made == 3  # one that was given is not made anew
     del matched[:]
@@ -224,7 +224,7 @@ def test_an_executor_that_is_shut_down_is_refused(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         pass
     with pytest.raises(
-        ParameterError, match=r"^executor accepts no work \(cannot schedule new futures after shutdown\); give one"
+        ParameterError, match=r"^executor accepts no work \(cannot schedule new futures after shutdown\); pass one"
     ):
         apf.evaluate_shards(few(tmp_path), executor=executor)
 

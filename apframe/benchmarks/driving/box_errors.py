@@ -95,7 +95,7 @@ class BoxErrors(ErrorAverages):
     first_level: ClassVar = 11
 
     def describe(self) -> str:
-        """Which errors there are, and how they are averaged."""
+        """Return the errors and their averaging in words."""
         how = "running means, averaged over recall from .11 on" if self.over_recall else "means"
         undefined = ", ".join(f"{kind.upper()} of {category}" for category, kind in self.undefined)
         kinds, absent = ", ".join(kind.upper() for kind in self.kinds), ", ".join(f"{value:g}" for value in self.absent)

@@ -1,4 +1,4 @@
-"""Where levels of recall lie among the true positives of a list, and what is read there: nuScenes, Argoverse 2."""
+"""Levels of recall among the true positives of a list, and the numbers at them: nuScenes, Argoverse 2."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class SumsDown:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Where levels of recall lie among the true positives, one entry for each level, list and weighting.
+    """Positions of the levels of recall among the true positives, one entry for each level, list and weighting.
 
     Attributes
     ----------
@@ -319,10 +319,10 @@ def last_with_weight(weights: np.ndarray, place: np.ndarray, weighting: np.ndarr
     >>> last_with_weight(np.array([[1.0], [0.0], [0.0]]), np.array([2, 2]), np.array([0, 0]), np.array([0, 1])).tolist()
     [0, 0]
     """
-    found = place.copy()
-    sought = np.flatnonzero(found >= first)
+    last = place.copy()
+    sought = np.flatnonzero(last >= first)
     while len(sought):  # most weigh something, so that few are left after some rounds
-        sought = sought[weights[found[sought], weighting[sought]] == 0]
-        found[sought] -= 1
-        sought = sought[found[sought] >= first[sought]]
-    return found
+        sought = sought[weights[last[sought], weighting[sought]] == 0]
+        last[sought] -= 1
+        sought = sought[last[sought] >= first[sought]]
+    return last

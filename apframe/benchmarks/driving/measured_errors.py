@@ -94,20 +94,20 @@ def with_errors(
     ...     "translation_error", pl.col("orientation_error").round(3)).row(0)
     (0.5, 0.283)
     """
-    made = {}
+    error_columns = {}
     for kind in errors.kinds:
         there = [name for name in NEEDS[kind] if name in detections.columns and name in annotations.columns]
         column = KINDS[kind]
         if len(there) < len(NEEDS[kind]):
-            made[column] = pl.repeat(None, pairs.height, dtype=pl.Float64, eager=True)
+            error_columns[column] = pl.repeat(None, pairs.height, dtype=pl.Float64, eager=True)
             continue
         sides = pl.DataFrame(
             [detections[name].gather(pairs["detection"]) for name in there]
             + [annotations[name].gather(pairs["annotation"]).alias(f"{name}_right") for name in there]
             + [half_turns.gather(pairs["annotation"]).alias("half"), pairs["similarity"]]
         )
-        made[column] = sides.select(_EXPRESSIONS[kind](errors)).to_series()
-    return pairs.with_columns(**made)
+        error_columns[column] = sides.select(_EXPRESSIONS[kind](errors)).to_series()
+    return pairs.with_columns(**error_columns)
 
 
 def _translation(errors: BoxErrors) -> pl.Expr:
@@ -139,8 +139,8 @@ def _velocity(errors: BoxErrors) -> pl.Expr:
 
 def _attribute(errors: BoxErrors) -> pl.Expr:
     del errors
-    found, expected = (pl.col(name).cast(pl.String).fill_null("") for name in ("attribute", "attribute_right"))
-    return pl.when(expected != "").then((found != expected).cast(pl.Float64))
+    detected, expected = (pl.col(name).cast(pl.String).fill_null("") for name in ("attribute", "attribute_right"))
+    return pl.when(expected != "").then((detected != expected).cast(pl.Float64))
 
 
 _EXPRESSIONS = {"ate": _translation, "ase": _scale, "aoe": _orientation, "ave": _velocity, "aae": _attribute}

@@ -42,7 +42,7 @@ class OrientationWeights(Rule):
 
     @property
     def words(self) -> str:
-        """How the weight is computed."""
+        """Return the formula of the weight in words."""
         if self.by == "cosine":
             return f"a true positive adds (1 + cos(difference of {self.column})) / 2"
         return f"a true positive adds 1 - difference of {self.column}, wrapped, / pi"
@@ -96,5 +96,5 @@ class OrientedPrecision(WithAverage):
 
         definition = self.average.definition
         assert isinstance(definition, AtCutOffs)  # as protocols refuse others
-        found = areas(definition, self.average.absent, cells, weights, ("tp", "weight"))
-        return dict(zip(self.columns, found.values(), strict=True))
+        values = areas(definition, self.average.absent, cells, weights, ("tp", "weight"))
+        return dict(zip(self.columns, values.values(), strict=True))

@@ -53,7 +53,7 @@ class RecallLevels(Definition):
 
     @property
     def n_levels(self) -> int:
-        """How many levels the mean is over."""
+        """The number of levels in the mean."""
         return len(COCO_101.levels) - self.first_level
 
     def of_points(self) -> pl.Expr:

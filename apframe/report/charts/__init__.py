@@ -1,1 +1,1 @@
-"""Charts of the report as SVG: a module for each kind. They take tables and give markup."""
+"""Charts of the report as SVG: a module for each kind, which turns tables into markup."""

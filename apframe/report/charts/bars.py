@@ -1,4 +1,4 @@
-"""Bars from 0, one below the other for each model: all rows of a table on one scale."""
+"""Bars from 0, one for each model below the other, with one scale for all rows of a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bar_cells(values: Sequence[pl.Series], marks: Sequence[Sequence[Mark | None]
     Parameters
     ----------
     values
-        a column for each model, one or two; a null has no bar
+        a column for each of one or two models; null has no bar
     marks
         the rows behind each bar, likewise
 
@@ -28,12 +28,12 @@ def bar_cells(values: Sequence[pl.Series], marks: Sequence[Sequence[Mark | None]
 height="6"></rect><line class="zero" x1="1" y1="0" x2="1" y2="10"></line></svg>
     """
     ends = pl.concat([each.cast(pl.Float64) for each in values]).drop_nulls()
-    least, most = min([0.0, *ends]), max([0.0, *ends])
-    span = (most - least) or 1.0
+    lowest, highest = min([0.0, *ends]), max([0.0, *ends])
+    span = (highest - lowest) or 1.0
     height = len(values) * (_BAR + _GAP) + _GAP
 
     def place(value: float) -> int:
-        return 1 + round((value - least) / span * (_WIDTH - 2))
+        return 1 + round((value - lowest) / span * (_WIDTH - 2))
 
     cells = []
     for number, row in enumerate(zip(*values, strict=True)):

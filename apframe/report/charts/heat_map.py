@@ -12,20 +12,20 @@ from apframe.show.confusion_marks import SHARES, shade_steps
 from apframe.show.elements import Markup, element, scrolling
 from apframe.wording import cut
 
-_LONGEST = 20  # letters of a label
+_LONGEST = 20  # maximum number of letters of a label
 
 
 def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Markup:
-    """Draw a model's confusion matrix. The number in a cell is how many there are, and its shade their share of the row.
+    """Draw a model's confusion matrix. A cell shows its count, and its shade is the share of the row.
 
     Parameters
     ----------
     model
-        its number
-    name
-        what it is called
-    is_linked
-        whether the gallery has its rows
+        the number of the model
+        name
+            the name of the model
+        is_linked
+            True if the gallery has the rows of the model
 
     >>> counts = np.array([[[3, 2], [1, 2]], [[0, 0], [0, 0]]])
     >>> one = Matrix(["cat"], "background", "missed", [""], [counts], [])
@@ -44,12 +44,12 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
     rows = []
     for row, (label, group) in enumerate(zip(matrix.rows, [*matrix.groups, ""], strict=True)):
         cells = [element("th", cut(label, _LONGEST), scope="row", title=label, data_group=group or None)]
-        for column, found in enumerate(matrix.columns):
+        for column, predicted in enumerate(matrix.columns):
             at = counts[row, column]
             if not at.any():
                 cells.append(element("td"))
                 continue
-            mark = Mark({"model": name, "true": label, "found": found}) if is_linked else None
+            mark = Mark({"model": name, "true": label, "found": predicted}) if is_linked else None
             texts = [f"{n:,}" for n in at]
             number: dict[str, str | bool] = {"data_at": series(texts), "hidden": not at[0]}
             inside = link(mark, texts[0], **number) if mark else element("span", texts[0], **number)

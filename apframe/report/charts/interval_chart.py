@@ -1,4 +1,4 @@
-"""Dots with bars: a number and its interval, all rows of a table on one axis, which is in the head."""
+"""Dots with bars: numbers and their intervals, with one axis for all rows of a table in its head."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from apframe.show.elements import Markup, element, svg
 from apframe.show.interval_marks import interval_marks, shown
 
 _WIDTH, _HEIGHT, _MARGIN, _CAP = 180, 18, 16, 4
-_APART = 62  # pixels that a number needs beside one at the end
-_AXIS = 14  # pixels of the axis in the head
+_APART = 62  # pixels that a number needs next to one at the end
+_AXIS = 14  # height of the axis in the head, in pixels
 
 
 def interval_cells(
@@ -31,7 +31,7 @@ def interval_cells(
     zero
         draw a line at 0. Intervals that exclude it have filled dots, in the colour of better or worse, the others hollow ones
     metrics
-        the metric of each row: differences of errors, such as ATE, are better below 0, those of others above it
+        the metric of each row: differences of errors, such as ATE, are better below 0, all others above it
 
     >>> one = [pl.Series([value]) for value in (0.1, 0.05, 0.2)]
     >>> axis, cells = interval_cells(*one, zero=True)
@@ -44,11 +44,11 @@ y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path
     marks = interval_marks(estimate, low, high, metrics if zero else None)
     ends = pl.concat([marks["value"], marks["low"], marks["high"]]).drop_nulls()
     numbers = [*ends, 0.0] if zero or ends.is_empty() else [*ends]
-    least, most = min(numbers), max(numbers)
-    span = (most - least) or 1.0
+    lowest, highest = min(numbers), max(numbers)
+    span = (highest - lowest) or 1.0
 
     def place(value: float) -> int:
-        return round(_MARGIN + (value - least) / span * (_WIDTH - 2 * _MARGIN))
+        return round(_MARGIN + (value - lowest) / span * (_WIDTH - 2 * _MARGIN))
 
     cells = []
     middle = _HEIGHT // 2
@@ -62,16 +62,16 @@ y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path
             parts.append(element("path", class_="bar", d=f"M{place(begin)} {middle - _CAP}{caps}"))
         parts.append(element("circle", cx=place(value), cy=middle, r=4))
         cells.append(svg(parts, f"interval {verdict or ''}".strip(), _WIDTH, _HEIGHT))
-    marked = [least, most]
+    marked = [lowest, highest]
     if zero and all(abs(place(end) - place(0)) > _APART for end in marked):
         marked.append(0.0)
     elif not zero or 0.0 in marked:
-        marked.append((least + most) / 2)
+        marked.append((lowest + highest) / 2)
     return _axis({place(value): shown(value, "+.3f" if zero else ".3f") for value in sorted(marked)}), cells
 
 
 def _axis(marked: Mapping[int, str]) -> Markup:
-    """The axis of the drawings below it, with a tick and a number at some places."""
+    """Draw the axis of the drawings below it, with a tick and a number at some positions."""
     ticks = "".join(f"M{x} {_AXIS}v4" for x in marked)
     line = element("path", class_="axis", d=f"M{min(marked)} {_AXIS + 4}H{max(marked)}{ticks}")
     texts = [

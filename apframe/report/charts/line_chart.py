@@ -13,7 +13,7 @@ from apframe.report.marks import Mark, link
 from apframe.show.charts import TICKS
 from apframe.show.elements import Markup, element, svg
 
-WIDTH, HEIGHT = 280, 220  # four are beside each other on wide screens
+WIDTH, HEIGHT = 280, 220  # four fit side by side on wide screens
 _LEFT, _TOP, _RIGHT, _BOTTOM = 36, 18, 10, 38
 CLASSES = ("a", "b", "c", "d", "e", "f")
 _MARKS = {"a": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "b": "M0-5L5 4H-5z"}  # a circle and a triangle
@@ -21,7 +21,7 @@ _MARKS = {"a": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "b": "M0-5L5 4H-5z"}  # a c
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One line: numbers from left to right, the number of the point that is marked, if one is, and points that are links."""
+    """One line: numbers from left to right, the number of the marked point if there is one, and points that are links."""
 
     name: str
     x: pl.Series
@@ -33,18 +33,18 @@ class Line:
 def line_chart(
     lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[float, float] = (0.0, 1.0), *, follows: bool = False
 ) -> Markup:
-    """Draw lines as steps: a number holds to the left, as far as the point before. Models differ in dashes and marks as well.
+    """Draw lines as steps: a number applies to the left, up to the point before. Models also differ in dashes and marks.
 
     Parameters
     ----------
     lines
         a line for each model; points without a number are left out
     x_title, y_title
-        what the axes are; the vertical one goes from 0 to 1
-    x_ends
-        where the horizontal axis begins and ends
-    follows
-        whether the slider moves over it: a line shows where it is
+        the titles of the axes; the vertical one goes from 0 to 1
+        x_ends
+            the ends of the horizontal axis
+        follows
+            True if a line shows the position of the slider
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
     >>> 'd="M36 18H36V182H270"' in chart, "precision against recall: new" in chart
@@ -73,12 +73,12 @@ def line_chart(
         parts.append(
             element("line", class_="here", visibility="hidden", data_ends=str([*x_ends, size["x1"], size["x2"]]), **size)
         )
-    said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
-    return svg(parts, "lines", WIDTH, HEIGHT, said, "group" if any(line.spots for line in lines) else "img")
+    label = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
+    return svg(parts, "lines", WIDTH, HEIGHT, label, "group" if any(line.spots for line in lines) else "img")
 
 
 def mark(class_: str, x: int, y: int) -> Markup:
-    """Return the mark of a model at a place: a triangle for the second one, a circle for the others.
+    """Return the mark of a model at a position: a triangle for the second model, a circle for the others.
 
     >>> mark("b", 20, 7)
     '<path class="mark b" d="M0-5L5 4H-5z" transform="translate(20 7)"></path>'
@@ -100,17 +100,17 @@ def legend(names: Sequence[str]) -> Markup:
 
 
 def not_drawn(names: Sequence[str]) -> list[str]:
-    """Return what to say if there are more models than a chart shows.
+    """Return a line if there are more models than a chart shows.
 
     >>> not_drawn(["a", "b"]), not_drawn("abcdefgh")
     ([], ['Charts show the first 6 of 8 models.'])
     """
-    most = len(CLASSES)
-    return [f"Charts show the first {most} of {len(names)} models."] if len(names) > most else []
+    max_lines = len(CLASSES)
+    return [f"Charts show the first {max_lines} of {len(names)} models."] if len(names) > max_lines else []
 
 
 def scales(x_ends: tuple[float, float]) -> tuple[Callable[[float], int], Callable[[float], int]]:
-    """Return where numbers are across, between two ends, and down, from 1 to 0, in a chart.
+    """Return functions from numbers to positions in a chart: across, between two ends, and down, from 1 to 0.
 
     >>> across, down = scales((0.0, 0.5))
     >>> across(0.5), down(1.0)

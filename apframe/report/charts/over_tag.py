@@ -1,4 +1,4 @@
-"""A number over the values of a tag: a dot for each checkpoint with its interval, and marks on two of them."""
+"""A metric over the values of a tag: a dot with an interval for each checkpoint, and marks on two of them."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def chart_over_tag(
     axis
         the values of the tag
     points
-        estimate, low and high of each, in the same order; those without a finite number are left out
+        estimate, low and high of each value, in the same order; points without a finite number are left out
     title
-        what the number is
+        the name of the metric
     marked
-        the places of up to two checkpoints, which are marked as the first and the second model of other charts
+        the positions of up to two checkpoints, which are marked like the first and the second model in other charts
     ends
-        what the vertical axis goes from and to at least; by default the lowest and the highest number
-    large
-        with the name of the tag, for a chart of its own; others are side by side
+        the minimum range of the vertical axis; by default the lowest and the highest number
+        large
+            include the name of the tag, for a single chart; small charts are placed side by side
 
     >>> points = pl.DataFrame({"estimate": [0.25, 0.5], "low": [0.2, None], "high": [0.3, None]})
     >>> chart = chart_over_tag(TagAxis("epoch", ["1", "2"], [1.0, 2.0]), points, "AP", marked=[1])
@@ -76,11 +76,11 @@ def chart_over_tag(
     if large:
         parts.append(element("text", axis.tag, x=(_LEFT + right) // 2, y=height - 5, text_anchor="middle", class_="title"))
     parts.append(element("text", cut(title, int(width / _LETTER)), x=2, y=_TOP - 10, class_="title"))
-    known = [(at, *row) for at, row in enumerate(dots.iter_rows()) if row[0] is not None]
-    if known:
-        line = "L".join(f"{x[at]} {down(value)}" for at, value, *_ in known)
+    dots_with_values = [(at, *row) for at, row in enumerate(dots.iter_rows()) if row[0] is not None]
+    if dots_with_values:
+        line = "L".join(f"{x[at]} {down(value)}" for at, value, *_ in dots_with_values)
         parts.append(element("path", class_="curve", d=f"M{line}"))
-    for at, value, low, high in known:
+    for at, value, low, high in dots_with_values:
         words, bar = f"{axis.names[at]}: {title} {value:.3f}", None
         if low is not None and high is not None:
             words += f", 95 % interval {low:.3f} to {high:.3f}"
@@ -88,8 +88,10 @@ def chart_over_tag(
         dot = element("circle", cx=x[at], cy=down(value), r=min(3, apart / 3), class_="dot")
         spot = mark(CLASSES[marked.index(at)], x[at], down(value)) if at in marked else dot
         parts.append(element("g", element("title", words), bar, spot))
-    said = ", ".join(f"{value:.3f} at {axis.labels[at]}" for at, value, *_ in dict.fromkeys([*known[:1], *known[-1:]]))
-    return svg(parts, "lines history", width, height, f"{title} over {axis.tag}: {said or 'no values'}")
+    summary = ", ".join(
+        f"{value:.3f} at {axis.labels[at]}" for at, value, *_ in dict.fromkeys([*dots_with_values[:1], *dots_with_values[-1:]])
+    )
+    return svg(parts, "lines history", width, height, f"{title} over {axis.tag}: {summary or 'no values'}")
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -109,7 +111,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 
 def _labels(labels: Sequence[str], x: Sequence[int], width: int) -> list[tuple[str, int, int]]:
-    """The labels that are drawn, where their ticks are and where their middles: every second, every third ... if need be."""
+    """Return the labels to draw, with the positions of their ticks and middles: every second, every third ... if necessary."""
     halves = [round(len(label) * _LETTER / 2) for label in labels]
     middles = [min(max(at, half), width - half) for at, half in zip(x, halves, strict=True)]  # inside the drawing
 
@@ -117,6 +119,6 @@ def _labels(labels: Sequence[str], x: Sequence[int], width: int) -> list[tuple[s
         return middles[left] + halves[left] + _APART <= middles[right] - halves[right]
 
     strides = ([*range(len(labels) - 1, -1, -stride)] for stride in range(1, len(labels) + 1))
-    shown = next(each for each in strides if all(fits(left, right) for right, left in pairwise(each)))
-    first = [0] if fits(0, shown[-1]) else []
-    return [(labels[at], x[at], middles[at]) for at in [*shown, *first]]
+    visible = next(each for each in strides if all(fits(left, right) for right, left in pairwise(each)))
+    first = [0] if fits(0, visible[-1]) else []
+    return [(labels[at], x[at], middles[at]) for at in [*visible, *first]]

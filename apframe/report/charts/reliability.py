@@ -1,4 +1,4 @@
-"""Reliability bars: for each range of scores the share of detections that are right, and what calibrated scores would give."""
+"""Reliability bars: the share of right detections for each range of scores, compared with calibrated scores."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from apframe.show.charts import TITLES
 from apframe.show.elements import Markup, element, joined, svg
 from apframe.show.reliability_chart import reliability_marks
 
-_COUNTS = 40  # pixels for how many detections there are
+_COUNTS = 40  # pixels for the bars of the numbers of detections
 
 
 def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: Sequence[Mark | None] = ()) -> Markup:
-    """Draw a bar for each bin with its 95 % interval at the mean score, and below it one for the number of its detections.
+    """Draw a bar for each bin with its 95 % interval at the mean score, and a bar for its number of detections below.
 
     Bars of calibrated scores reach the dashed line.
 
     Parameters
     ----------
     bins
-        as `Evaluation.reliability` has them
-    name
-        of the model
+        the table of `Evaluation.reliability`
+        name
+            the name of the model
     marks
         the detections behind each bin
 
@@ -37,22 +37,22 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: S
     """
     across, down = scales((0.0, 1.0))
     bars = reliability_marks(bins)
-    most = max(bars["n"].to_list(), default=0)
-    counted = f"{TITLES['n']}, up to {most:,}"
-    below = element("text", counted, class_="title", x=across(0), y=HEIGHT + 10)
+    max_count = max(bars["n"].to_list(), default=0)
+    title = f"{TITLES['n']}, up to {max_count:,}"
+    below = element("text", title, class_="title", x=across(0), y=HEIGHT + 10)
     parts = [axes((0.0, 1.0), "score", TITLES["mean_target"]), below]
     links = [mark for mark, n in zip(marks, bins["n"], strict=False) if n] or [None] * bars.height
     for row, selected in zip(bars.iter_rows(named=True), links, strict=True):
         left, right, top = across(row["score_from"]), across(row["score_to"]), down(row["mean_target"])
-        said = f"{row['score_from']:.2g} to {row['score_to']:.2g}: {100 * row['mean_target']:.0f} % of {row['n']:,} right"
+        label = f"{row['score_from']:.2g} to {row['score_to']:.2g}: {100 * row['mean_target']:.0f} % of {row['n']:,} right"
         size = {"x": left + 1, "width": max(right - left - 2, 1)}
-        bar = element("rect", element("title", said), class_=class_, y=top, height=down(0) - top, **size)
-        height = max(round(row["n"] / most * (_COUNTS - 16)), 1)
+        bar = element("rect", element("title", label), class_=class_, y=top, height=down(0) - top, **size)
+        height = max(round(row["n"] / max_count * (_COUNTS - 16)), 1)
         count = element("rect", class_="count", y=HEIGHT + _COUNTS - height, height=height, **size)
-        parts.append(link(selected, bar, count, aria_label=said) if selected else joined(bar, count))
+        parts.append(link(selected, bar, count, aria_label=label) if selected else joined(bar, count))
         if row["low"] is not None:
             d = f"M{across(row['mean_score'])} {down(row['low'])}V{down(row['high'])}"
             parts.append(element("path", class_="whisker", d=d))
     parts.append(element("path", class_="zero", d=f"M{across(0)} {down(0)}L{across(1)} {down(1)}"))
-    said = f"Reliability of {name}: the share of right detections for each range of scores"
-    return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, said, "group" if any(marks) else "img")
+    label = f"Reliability of {name}: the share of right detections for each range of scores"
+    return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, label, "group" if any(marks) else "img")

@@ -1,4 +1,4 @@
-"""Small drawings of curves over scores, one for each row of a table: they have no axes, and all have the same ends."""
+"""Small drawings of curves over scores, one for each row of a table, without axes and all with the same ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 from apframe.report.charts.line_chart import mark
 from apframe.show.elements import Markup, element
 
-_WIDTH, _HEIGHT, _MARGIN, _STEP = 100, 30, 4, 2  # a point is drawn at every second pixel at most
+_WIDTH, _HEIGHT, _MARGIN, _STEP = 100, 30, 4, 2  # at most one point for every second pixel
 
 
 def curve_cells(points: pl.DataFrame, n: int, x_ends: tuple[float, float] = (0.0, 1.0)) -> list[Markup]:
@@ -19,9 +19,9 @@ def curve_cells(points: pl.DataFrame, n: int, x_ends: tuple[float, float] = (0.0
         row (the number of the cell, from 0), class (of the model: "a", "b"), x, y and is_marked, in the order in which a line
         joins them; points without a number are left out
     n
-        how many cells there are; those without points have an empty frame
-    x_ends
-        where the horizontal axis begins and ends
+        the number of cells; cells without points have an empty frame
+        x_ends
+            the ends of the horizontal axis
 
     >>> points = {"row": [0, 0], "class": ["a", "a"], "x": [1.0, 0.0], "y": [0.0, 1.0], "is_marked": [False, True]}
     >>> cells = curve_cells(pl.DataFrame(points), 2)

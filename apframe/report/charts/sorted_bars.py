@@ -1,4 +1,4 @@
-"""Bars of differences, the largest gain first: how many rows gain, how many lose, and how much."""
+"""Bars of differences, the largest gain first, which show how many rows gain, how many lose, and how much."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH, _HEIGHT, _LEFT = 640, 140, 40
 
 
 def sorted_bars(
-    differences: Sequence[float], said: str, marks: Sequence[Mark | None] = (), words: Sequence[str] = ()
+    differences: Sequence[float], label: str, marks: Sequence[Mark | None] = (), words: Sequence[str] = ()
 ) -> Markup:
     """Draw a bar for each difference, in their order, upwards for gains.
 
@@ -19,12 +19,12 @@ def sorted_bars(
     ----------
     differences
         numbers, the largest first
-    said
-        what is drawn, for those who cannot see it
+    label
+        a description of the chart, for screen readers
     marks
-        where a click on each bar, above or below it leads
+        the target of a click on each bar, or above or below it
     words
-        what each bar is about
+        the title of each bar
 
     >>> chart = sorted_bars([0.25, 0.0, -0.5], "by query")
     >>> chart.count('class="better"'), chart.count('class="worse"'), ">0.5</text>" in chart
@@ -41,13 +41,13 @@ def sorted_bars(
         parts.append(element("text", f"{value:.3g}".replace("-", "−"), x=_LEFT - 5, y=round(y) + 4, text_anchor="end"))
     for place, value in enumerate(differences):
         x, width = round(_LEFT + place * step, 1), round(step, 1)
-        drawn = [element("rect", class_="around", x=x, width=width, y=0, height=_HEIGHT)] if marks else []
+        bars_of_row = [element("rect", class_="around", x=x, width=width, y=0, height=_HEIGHT)] if marks else []
         height = round(abs(value) / largest * reach, 1)
         if height:
             y = middle - height if value > 0 else middle
             size = {"x": x, "width": round(step * 0.8, 1), "y": round(y, 1), "height": height}
-            drawn.append(element("rect", class_="better" if value > 0 else "worse", **size))
+            bars_of_row.append(element("rect", class_="better" if value > 0 else "worse", **size))
         if marks:
-            drawn = [link(marks[place], element("title", words[place]), drawn, aria_label=words[place])]
-        parts += drawn
-    return svg(parts, "lines", _WIDTH, _HEIGHT, said, role="group" if marks else "img")
+            bars_of_row = [link(marks[place], element("title", words[place]), bars_of_row, aria_label=words[place])]
+        parts += bars_of_row
+    return svg(parts, "lines", _WIDTH, _HEIGHT, label, role="group" if marks else "img")

@@ -19,7 +19,7 @@ from apframe.wording import counted
 KEY, HEADING = "slices", "Where?"
 _ALL = "all"
 ENOUGH = "with enough images"
-_NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
+_NO_ATTRIBUTES = (  # columns of images that do not describe their content
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
     "neg_category_ids", "not_exhaustive_category_ids",
 )  # fmt: skip
@@ -62,7 +62,7 @@ def _table(
     test: str = "q",
     marks: Mapping[str, Sequence[Mark | None]] | None = None,
 ) -> Table:
-    """The numbers of slices, below that of all together. Those of sizes begin with it."""
+    """Return the numbers of slices, below the number of all together, with which sizes begin."""
     is_there = keys == ["metric"]
     if not is_there:
         whole = compared.overall.filter(pl.col("metric") == compared.metric)
@@ -78,13 +78,13 @@ def _table(
 
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
-    """Sort rows by their change, the largest first; of one model, the lowest first. Those without an interval come last."""
+    """Sort rows by their change, the largest first; for one model, the lowest first. Rows without an interval come last."""
     order = interval_order("difference" if compared.is_pair else "estimate")
     return rows.sort(*order, "name", nulls_last=True, maintain_order=True)
 
 
 def of_categories(compared: Compared) -> tuple[pl.DataFrame, str]:
-    """Return the first headline number of each category, and what it is called: that of a mIoU is an IoU."""
+    """Return the main metric of each category, and its name: for mIoU it is IoU."""
     kind = main_headline(compared.first.protocol).kind
     name = (kind.of_class or kind.name) + compared.metric.removeprefix(kind.name)
     rows = compared.by_category.filter(pl.col("metric") == compared.metric)
@@ -92,7 +92,7 @@ def of_categories(compared: Compared) -> tuple[pl.DataFrame, str]:
 
 
 def sizes(compared: Compared) -> pl.DataFrame:
-    """Return the headline number of each range of areas or level of difficulty, with the one that stands for all in front."""
+    """Return the headline number of each range of areas or level of difficulty, after the main metric."""
     protocol = compared.first.protocol
     main = main_headline(protocol)
     ranges = [line.metric for line in lines_of_ranges(protocol) if line.column == main.column]
@@ -103,19 +103,22 @@ def sizes(compared: Compared) -> pl.DataFrame:
 
 
 def ranges_in_words(compared: Compared) -> str:
-    """Return what the rows of `sizes` differ in."""
+    """Return the words for the rows of `sizes`."""
     return "by level of difficulty" if compared.first.protocol.levels else "by the size of objects"
 
 
 def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
-    known = rows.drop_nulls("estimate").sort("estimate", "name")
-    if known.height < 2:
-        return [f"Only {name} has a value of {metric}, {value:.3f}." for name, value in known.select("name", "estimate").rows()]
-    if known["low"].count() > 1:  # the others come last in the table
-        known = known.drop_nulls("low")
-    (low, lowest), (high, highest) = (known.select(pl.col("estimate").round(3), "name").row(at) for at in (0, -1))
-    n = counted(known.height, "category")
-    are_all = known.height == rows.height
+    with_values = rows.drop_nulls("estimate").sort("estimate", "name")
+    if with_values.height < 2:
+        return [
+            f"Only {name} has a value of {metric}, {value:.3f}."
+            for name, value in with_values.select("name", "estimate").rows()
+        ]
+    if with_values["low"].count() > 1:  # the others come last in the table
+        with_values = with_values.drop_nulls("low")
+    (low, lowest), (high, highest) = (with_values.select(pl.col("estimate").round(3), "name").row(at) for at in (0, -1))
+    n = counted(with_values.height, "category")
+    are_all = with_values.height == rows.height
     if low == high:
         return [f"{metric} is {low:.3f} in all {n}." if are_all else f"{metric} is {low:.3f} in the {n} {ENOUGH}."]
     among = "" if are_all else f", among the {n} {ENOUGH}"
@@ -130,7 +133,7 @@ def last_ones(categories: pl.DataFrame) -> list[str]:
 
 
 def hint(compared: Compared) -> str:
-    """Return by which columns of the images slices could be requested."""
+    """Return a line with the columns of the images by which slices could be requested."""
     images = compared.first.dataset.images
     attributes = [name for name in images.columns if name not in _NO_ATTRIBUTES and not images.schema[name].is_nested()]
     if not attributes:

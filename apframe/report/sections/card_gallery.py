@@ -1,4 +1,4 @@
-"""The gallery: cards that every mark of the page leads to, to be filtered and sorted."""
+"""The gallery: cards to filter and sort, to which every mark of the page leads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import counted
 
 KEY, HEADING = "gallery", "Gallery"
-_COLUMNS = ("error", "category", "model", "change")  # by which images are filtered, and by slices
+_COLUMNS = ("error", "category", "model", "change")  # filters of images, in addition to slices
 
 
 def section(compared: Compared) -> Section:
@@ -74,12 +74,12 @@ def _data(chosen: pl.DataFrame, compared: Compared) -> list[dict[str, str]]:
         own = cells.filter(pl.col("row").is_in(chosen["row"].implode()))
         for row, *cell in own.select("row", "model", "true", "found", "score_from", "score_to").iter_rows():
             of_rows.setdefault(row, []).append([number_text(each) for each in cell])
-    called = dict(zip(MODELS, rows.names, strict=False))
+    labels = dict(zip(MODELS, rows.names, strict=False))
     slices = {f"slice{k}": each.lists(chosen["row"]).to_list() for k, each in enumerate(rows.slices)}
     return [
         {
             "row": str(row["row"]), "error": row["kind"] or "", "outcome": row["outcome"], "category": row["name"],
-            "model": listed([*called.values()] if row["is_of_both"] else [called[row["model"]]]), "change": row["change"] or "",
+            "model": listed([*labels.values()] if row["is_of_both"] else [labels[row["model"]]]), "change": row["change"] or "",
             "image": str(row["image_id"]), "score": "" if row["score"] is None else str(row["score"]),
             "cells": listed(of_rows.get(row["row"], [])),
         } | {name: listed(lists[place]) for name, lists in slices.items()}
@@ -92,7 +92,7 @@ def _there_are(n_errors: int) -> str:
 
 
 def _shown(chosen: pl.DataFrame, n_rows: int, n_errors: int) -> str:
-    """Say how many cards there are, and which."""
+    """Return a line with the number of cards and the rule of their choice."""
     if chosen.height == n_rows:
         return f"{_there_are(n_errors)}; all are shown."
     rule = "Every mark of this page has some if possible, those with the highest scores."
@@ -101,14 +101,14 @@ def _shown(chosen: pl.DataFrame, n_rows: int, n_errors: int) -> str:
 
 
 def only_two(compared: Compared) -> list[str]:
-    """A line that says which models the cards are about, if there are more."""
+    """Return a line that names the models with cards, if there are more models."""
     if not compared.are_several:
         return []
     return [f"The cards are about the first two models, {' and '.join(compared.pictured[1])}."]
 
 
 def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:
-    """A line that says how many pictures of the cards are missing, and why."""
+    """Return a line with the number of missing pictures, and the reasons."""
     if not are_on_pictures(compared.first):
         return []
     if compared.pictures.folder is None:
@@ -116,14 +116,14 @@ def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:
     images = images_of(compared.first, cards["image_id"].unique(), compared.pictures)
     missing = images.drop_nulls("missing")
     reasons = missing.group_by("missing").agg(pl.len(), pl.col("file_name").min()).sort("len", "missing", descending=True)
-    said = [f"{n:,} {why}" + (f" (such as {name})" if name else "") for why, n, name in reasons.iter_rows()]
+    parts = [f"{n:,} {why}" + (f" (such as {name})" if name else "") for why, n, name in reasons.iter_rows()]
     n_of = f"{missing.height:,} of {counted(images.height, 'image')}"
-    return [f"The pictures of {n_of} are missing: {', '.join(said)}."] if said else []
+    return [f"The pictures of {n_of} are missing: {', '.join(parts)}."] if parts else []
 
 
 @dataclass(frozen=True)
 class CardFilter:
-    """One filter of cards: its name in addresses, its heading, its values with what they mean in words."""
+    """A filter of cards: its name in addresses, its heading, and its values with their meaning in words."""
 
     name: str
     heading: str
@@ -144,19 +144,19 @@ def gallery(
     Parameters
     ----------
     usual_order
-        the order in which the cards come, in words
-    file, folder
-        of the rows that they are about, beside the page
+        the initial order of the cards, in words
+        file, folder
+            the file with the rows of the cards, and its folder next to the page
     slices
         the names of the cards' data by the names of slices; a card may be in several slices of a name
     values
-        those that images are filtered by, see `worst_images.filter_values`; without them none are
+        the values that filter images, see `worst_images.filter_values`; empty for no filter
     """
     order = [("", usual_order), ("score down", "highest score first"), ("score up", "lowest score first")]
     form = filter_form([each for each in filters if len(each.values) > 1], _select("Order", "sort", order))
-    said = element("output", aria_live="polite", tabindex=-1)
+    status = element("output", aria_live="polite", tabindex=-1)
     copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "image-ids")]
-    selected = element("div", said, copied, class_="selected", hidden=True)
+    selected = element("div", status, copied, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
     columns = dict(zip((*_COLUMNS, *(slices or {})), values, strict=False))
     data |= filter_data(columns, "images" if columns else None, "all errors")
@@ -165,29 +165,29 @@ def gallery(
 
 
 def filter_form(filters: Sequence[CardFilter], *more: Markup) -> Markup:
-    """Return a form with a select for each filter and with `more`, which the page's script shows."""
+    """Return a form with a select for each filter and with `more`, which only the page's script shows."""
     selects = [_select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters]
     return element("form", selects, more, element("button", "Show all", type="reset"), class_="filters", hidden=True)
 
 
 def filter_data(values: Mapping[str, Sequence[str]], rows: str | None, usual: str) -> dict[str, str]:
-    """Return what the page's script filters rows by.
+    """Return the data by which the page's script filters rows.
 
     Parameters
     ----------
     values
-        the values of each column; rows have the places of theirs, with dots between the columns
-    rows
-        the section of the rows, if there are some
-    usual
-        the rows without a selection, in words
+        the values of each column; rows have the positions of their values, separated by dots
+        rows
+            the section of the rows, if there are rows
+        usual
+            the default selection, in words
     """
     data = {"data_values": listed([*values.items()]), "data_all": usual}
     return data if rows is None else data | {"data_rows": f"#{rows} [data-has]"}
 
 
 def _copied(button: str, summary: str, class_: str) -> list[Markup]:
-    """A button that copies what the details behind it hold."""
+    """Return a button that copies the content of the details behind it."""
     return [
         element("button", button, type="button", class_="copy"),
         element("details", element("summary", summary), element("code", class_=class_)),

@@ -1,4 +1,4 @@
-"""The confusion matrix: which categories are predicted as which others, as a list and as a heat map that follows the slider."""
+"""The confusion matrix: a list of categories predicted as others, and a heat map that follows the slider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_LISTED = 10  # confusions in the list
 
 
 def section(compared: Compared) -> Section | None:
-    """Return the section, of any number of models; None if there is one category only: there is no other to confuse it with."""
+    """Return the section, of any number of models; None for a single category, which cannot be confused."""
     try:
         matrix = compared.matrix
     except ParameterError as error:
@@ -59,13 +59,13 @@ def section(compared: Compared) -> Section | None:
 
 
 def _totals(matrix: Matrix, model: int, name: str) -> str:
-    """Say how many detections are right, confused or on background, and how many annotations are missed."""
+    """Return the numbers of right and confused detections, of detections on background, and of missed annotations in words."""
     return f"{name}: {confusion_totals(matrix.stays[model].filter('is_first').with_columns(n=1))}."
 
 
 def _largest(matrix: Matrix, n_models: int) -> pl.DataFrame:
-    """true, found, and of each model "n 0", "share 0" (of the row) and "at 0" (at all positions), the most frequent first."""
-    size = min(len(matrix.labels), MOST_CATEGORIES)  # without those that are together
+    """Return true, found, and for each model "n 0", "share 0" (of the row) and "at 0" (all positions), by frequency."""
+    size = min(len(matrix.labels), MOST_CATEGORIES)  # without the label for all others
     counts = np.stack(matrix.counts[:n_models])[:, :size]
     now = counts[:, :, :size, 0].sum(axis=0)
     np.fill_diagonal(now, 0)

@@ -1,4 +1,4 @@
-"""Error types: what each costs and how many there are, of one model or of two side by side."""
+"""Error types: the cost and the number of errors of each, for one model or two side by side."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MEANINGS = Details(
     ],
 )
 _SELECTED = {kind: {"outcome": kind, "at": "all"} for kind in ("fp", "fn")}
-SEEN = 0.0005  # of AP: what three digits show
+SEEN = 0.0005  # the smallest AP that three digits show
 
 
 def section(compared: Compared) -> Section:
@@ -53,7 +53,7 @@ def section(compared: Compared) -> Section:
 
 
 def only_counts(compared: Compared, error: ParameterError) -> Section:
-    """Return the section of any number of models whose errors have no costs: why, and how many there are of each type."""
+    """Return the section of models whose errors have no costs: the reason, and the number of errors of each type."""
     frame, links = pl.DataFrame({"error type": [KIND_WORDS[kind] for kind in KINDS]}), dict[str, list[Mark | None]]()
     for k, (name, each) in enumerate(zip(compared.names, compared.evaluations, strict=True)):
         n_of = dict(each.errors(compared.iou_threshold)["error"].value_counts().rows())
@@ -65,7 +65,7 @@ def only_counts(compared: Compared, error: ParameterError) -> Section:
 
 
 def _losses(impact: pl.DataFrame, compared: Compared) -> list[str]:
-    """Say which types cost each model most."""
+    """Return sentences about the types that cost each model most."""
     means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     return [_loss(name, means.filter(model=name), compared.threshold) for name in compared.names]
 
@@ -81,7 +81,7 @@ def _loss(name: str, rows: pl.DataFrame, threshold: str) -> str:
 
 
 def _change(impact: pl.DataFrame, compared: Compared) -> list[str]:
-    """Say which type costs the second of two models more or less than the first."""
+    """Return a sentence about the type whose cost differs most between two models."""
     if not compared.is_pair:
         return []
     means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
@@ -115,7 +115,7 @@ def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
 
 
 def type_marks(compared: Compared, cells: Iterable[tuple[str, str, str | None, int | None]]) -> list[Mark | None]:
-    """Return the errors behind cells: of a model, of a type, in a category or in all, and how many there are."""
+    """Return the errors behind cells: of a model and a type, in a category or in all, with their number."""
     marks = list[Mark | None]()
     for name, kind, category, n in cells:
         selection = {
@@ -128,7 +128,7 @@ def type_marks(compared: Compared, cells: Iterable[tuple[str, str, str | None, i
 
 
 def by_category(impact: pl.DataFrame, compared: Compared) -> list[Details]:
-    """Return what each kind costs in each category, and how many there are; nothing where there is one category at most."""
+    """Return the cost and number of each type in each category; empty if there is at most one category."""
     rows = impact.filter(pl.col("category_id").is_not_null(), pl.col("error").is_in(KINDS))
     if rows["category_id"].n_unique() < 2:
         return []
@@ -143,7 +143,7 @@ def by_category(impact: pl.DataFrame, compared: Compared) -> list[Details]:
 
 
 def _with_marks(table: Table, values: str, compared: Compared) -> Table:
-    """The table with links behind its counts."""
+    """Add links to the counts of a table."""
     if values != "n":
         return table
     frame = table.frame if "model" in table.frame.columns else table.frame.with_columns(model=pl.lit(compared.names[0]))
@@ -158,7 +158,7 @@ def _with_marks(table: Table, values: str, compared: Compared) -> Table:
 
 
 def _wide(rows: pl.DataFrame, values: str, compared: Compared) -> pl.DataFrame:
-    """A row for each category and model, a column for each kind; categories by the largest number or difference in them."""
+    """Return a row for each category and model, a column for each type; categories by their largest number or difference."""
     several = len(compared.names) > 1
     spread = pl.col(values).max() - pl.col(values).min() if several else pl.col(values).max()
     largest = rows.group_by("category_id", "error").agg(spread=spread).group_by("category_id").agg(pl.col("spread").max())

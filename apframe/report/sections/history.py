@@ -1,4 +1,4 @@
-"""A history: the best checkpoint, whether it is really better than the last one, and how the numbers developed."""
+"""A history: the best checkpoint, its comparison with the last one, and the development of the numbers."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _MOST_KINDS = 3  # of errors in a sentence
 
 
 def section(subject: Compared | Searched) -> Section:
-    """Return the section of all checkpoints, which takes the place of a comparison."""
+    """Return the section of all checkpoints, which replaces the comparison."""
     history = _of(subject)
     sentences, scope = [*_trend(history)], ""
     blocks: list[Block] = [_main_chart(history), _table(history), *_other_numbers(history)]
     if isinstance(subject, Compared):
-        said, more = _categories(history, subject)
-        sentences, blocks, scope = [*sentences, *said], [*blocks, *more], subject.all_scores
+        category_sentences, more = _categories(history, subject)
+        sentences, blocks, scope = [*sentences, *category_sentences], [*blocks, *more], subject.all_scores
     best, rival = _best_and_rival(history)
     sentences.append(f"The sections below compare {best}, with {rival}.")
     return Section(KEY, "How did it develop?", sentences, blocks, _notes(history), scope)
 
 
 def answer(subject: Compared | Searched) -> str:
-    """Return the sentence that names the best checkpoint, and says whether it is really better than the last one.
+    """Return the sentence that names the best checkpoint, and compares it with the last one.
 
     If the last one is the best, it is compared with the first one.
     """
@@ -59,10 +59,10 @@ def answer(subject: Compared | Searched) -> str:
     rows = tests.filter(run_b=history.names[history.rival if is_last else history.best])
     row = (other_way(rows) if is_last else rows).row(0, named=True)
     if row["difference"] is None:
-        known = history.values[history.rival] is not None
+        rival_has_value = history.values[history.rival] is not None
         return (
             f"{start} cannot be compared: it has no {plural(history.unit)} in common with {other}."
-            if known
+            if rival_has_value
             else f"{start} has no value at {other}."
         )
     if row["low"] is None:
@@ -87,11 +87,11 @@ def marked(subject: Compared | Searched) -> pl.DataFrame:
 
 def error_types(compared: Compared) -> Section:
     """Return the section of error types, of a pair, with what each type costs at each checkpoint."""
-    shown, history = of_pair.section(compared), _of(compared)
+    pair_section, history = of_pair.section(compared), _of(compared)
     try:
         costs = history.costs.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     except ParameterError:
-        return shown
+        return pair_section
     rows = costs.select("run", pl.col("error").cast(pl.String), estimate="delta_ap", low=None, high=None)
     ends = [0.0, *rows["estimate"].drop_nulls()]
     charts = [_chart(history, rows.filter(error=kind), KIND_WORDS[kind], ends=(min(ends), max(ends))) for kind in KINDS]
@@ -100,22 +100,24 @@ def error_types(compared: Compared) -> Section:
         rows.pivot("error", index="run", values="estimate", maintain_order=True), caption, history, KIND_WORDS
     )
     blocks: list[Block] = [Chart(joined(charts), f"{caption}, all on the same axis."), Details("The costs in numbers", [table])]
-    return replace(shown, sentences=[*_made_of(rows, history), *shown.sentences], blocks=[*blocks, *shown.blocks])
+    return replace(
+        pair_section, sentences=[*_made_of(rows, history), *pair_section.sentences], blocks=[*blocks, *pair_section.blocks]
+    )
 
 
 def _of(subject: Compared | Searched) -> History:
-    assert subject.history is not None  # as these are the sections of a history
+    assert subject.history is not None  # because these are the sections of a history
     return subject.history
 
 
 def _best_and_rival(history: History) -> tuple[str, str]:
-    """What both are called in a sentence: "the best one, epoch 6" and "the last one, epoch 8"."""
+    """Return the names of both in a sentence: "the best one, epoch 6" and "the last one, epoch 8"."""
     other = "first" if history.rival == 0 else "last"
     return f"the best one, {history.names[history.best]}", f"the {other} one, {history.names[history.rival]}"
 
 
 def _trend(history: History) -> list[str]:
-    """Say which checkpoints are better than the last one, which are worse, and which are neither."""
+    """Return a sentence with the checkpoints that are better than the last one, worse, or neither."""
     rows = pl.DataFrame({"run_b": history.names[:-1]}).join(history.tests, on="run_b", how="left", maintain_order="left")
     gains, differs = (rows["difference"] < 0) == less_is_better(history.metric), rows["p_holm"] < SIGNIFICANT
     groups = {"better": differs & gains, "worse": differs & ~gains, "not significantly different": ~differs}
@@ -137,7 +139,7 @@ def _corrected(history: History) -> str:
 def _chart(
     history: History, levels: pl.DataFrame, title: str, *, ends: tuple[float, float] | None = None, large: bool = False
 ) -> Markup:
-    """The levels of one number, with marks on the checkpoints that other sections compare."""
+    """Draw the levels of one number, with marks on the checkpoints that other sections compare."""
     return chart_over_tag(history.axis, history.of(levels), title, marked=history.pair, ends=ends, large=large)
 
 
@@ -151,7 +153,7 @@ def _main_chart(history: History) -> Chart:
 
 
 def _table(history: History) -> Table:
-    """The checkpoints, the last one first, each with its difference from that one."""
+    """Return the checkpoints, the last one first, each with its difference from the last one."""
     axis, last = history.axis, history.names[-1]
     of_tests = {"run": "run_b", "difference": "difference", "from": "low", "to": "high", "p_holm": "p_holm"}
     tests = history.tests.select(p_texts(history.tests, "p_holm").alias("said"), **of_tests)
@@ -166,16 +168,16 @@ def _table(history: History) -> Table:
     heads["interval"], levels = interval_cells(rows["estimate"], rows["low"], rows["high"])
     metrics = [history.metric] * rows.height
     heads["apart"], apart = interval_cells(rows["difference"], rows["from"], rows["to"], zero=True, metrics=metrics)
-    drawn = {name: pl.lit("").alias(name) for name in ("interval", "apart")}
+    placeholders = {name: pl.lit("").alias(name) for name in ("interval", "apart")}
     frame = rows.select(
         "at",
         "place",
         "estimate",
-        drawn["interval"],
+        placeholders["interval"],
         "low",
         "high",
         "difference",
-        drawn["apart"],
+        placeholders["apart"],
         "from",
         "to",
         "p_holm",
@@ -193,7 +195,7 @@ def _table(history: History) -> Table:
 
 
 def _other_numbers(history: History) -> list[Block]:
-    """The other headline numbers as charts, and all of them as a table."""
+    """Return the other headline numbers as charts, and all of them as a table."""
     wide = history.overall.pivot("metric", index="run", values="estimate", maintain_order=True)
     others = [name for name in wide.columns[1:] if name != history.metric]
     if not others:
@@ -206,12 +208,12 @@ def _other_numbers(history: History) -> list[Block]:
 
 
 def _newest_first(wide: pl.DataFrame, caption: str, history: History, heads: Mapping[str, str] | None = None) -> Table:
-    """A table with a row for each checkpoint."""
+    """Return a table with a row for each checkpoint, the newest first."""
     return Table(wide.reverse(), caption, {"run": history.axis.tag, **(heads or {})})
 
 
 def _categories(history: History, compared: Compared) -> tuple[list[str], list[Block]]:
-    """The categories by how much they changed from the first to the last checkpoint: in words, those that changed most, all."""
+    """Return the categories by their change from the first to the last checkpoint, as sentences, charts and a table."""
     changes = history.changes
     if changes.height < 2:
         return [], []
@@ -220,7 +222,7 @@ def _categories(history: History, compared: Compared) -> tuple[list[str], list[B
     changes = changes.with_columns(compared.labels(changes["category_id"]).alias("name")).sort(
         pl.col("low").is_null(), ~is_clear, pl.col("difference").abs().neg(), nulls_last=True, maintain_order=True
     )
-    said = [text.replace(":", f", {stretch}:", 1) for text in comparison_sentences(changes, ["name"])]
+    change_sentences = [text.replace(":", f", {stretch}:", 1) for text in comparison_sentences(changes, ["name"])]
     levels = history.levels.filter(metric=history.metric)
     most = changes.drop_nulls("low").head(_MOST_CHARTS).select("category_id", "name")
     charts = [_chart(history, levels.filter(category_id=each), name) for each, name in most.rows()]
@@ -230,11 +232,11 @@ def _categories(history: History, compared: Compared) -> tuple[list[str], list[B
     if charts:
         among = "" if len(charts) == changes.height else " that changed most"
         blocks.insert(0, Chart(joined(charts), f"{history.metric} of the categories{among}, each on an axis of its own."))
-    return said, blocks
+    return change_sentences, blocks
 
 
 def _made_of(rows: pl.DataFrame, history: History) -> list[str]:
-    """Say which error types cost less and which cost more at the last checkpoint than at the first one."""
+    """Return sentences about the error types that cost less or more at the last checkpoint than at the first one."""
     first, last = (rows.filter(run=history.names[at])["estimate"] for at in (0, -1))
     costs = pl.DataFrame({"error": KINDS, "change": last - first}).filter(pl.col("change").abs() >= SEEN)
     most = costs.sort(pl.col("change").abs(), descending=True, maintain_order=True).head(_MOST_KINDS)
@@ -243,7 +245,7 @@ def _made_of(rows: pl.DataFrame, history: History) -> list[str]:
 
 
 def _notes(history: History) -> list[str]:
-    """What the choice of the best does to its number, which numbers have no interval, and how differences were tested."""
+    """Return notes on the bias of the best number, on numbers without an interval, and on the tests."""
     chosen = f" p is corrected for the {history.last} comparisons with the last one (Holm), intervals are not." * (
         history.last > 1
     )

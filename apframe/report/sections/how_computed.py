@@ -1,4 +1,4 @@
-"""The last section: provenance, the rules in words, what the numbers do not say, and how much of everything is shown."""
+"""The last section: provenance, the rules in words, the limits of the numbers, and the limits of the page."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def section(compared: Compared) -> Section:
 
 
 def _in_python(compared: Compared) -> str:
-    """Say which calls give the tables of the page; those that the protocol refuses are left out."""
+    """Return the calls that compute the tables of the page, without those that the protocol rejects."""
     options = [f"n_resamples={compared.n_resamples}"] * (compared.is_drawn and compared.n_resamples != _USUAL)
     options += [f"seed={compared.seed}"] * (compared.seed != 0)
     others = ["[b, ...]" if compared.are_several else "b"] if len(compared.names) > 1 else []
@@ -79,7 +79,7 @@ def _in_python(compared: Compared) -> str:
 
 
 def _tables(compared: Compared) -> list[tuple[str, str]]:
-    """The methods behind the tables of errors and scores, with options of theirs, as far as the protocol has an answer."""
+    """Return the methods behind the tables of errors and scores, with their options, if the protocol supports them."""
     protocol = compared.first.protocol
     has_precision = protocol.has_precision
     has_answer = {

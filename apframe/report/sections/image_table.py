@@ -1,4 +1,4 @@
-"""The images, the worst first: what was counted on each, and its influence on the number of the page."""
+"""The images, the worst first, with their counts and their influence on the main metric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = {"tp": "true positives", "fp": "false positives", "fn": "missed"}
 
 
 def section(compared: Compared) -> Section | None:
-    """Return the section, of the first two models; None where nothing was detected or annotated."""
+    """Return the section, of the first two models; None if nothing was detected or annotated."""
     try:
         rows = compared.rows
     except ParameterError:
@@ -29,19 +29,21 @@ def section(compared: Compared) -> Section | None:
     if rows.frame.is_empty():
         return None
     images = compared.worst_images
-    shown, has_influence = images.head(MOST_IMAGES), images["influence"].count() > 0
+    first_images, has_influence = images.head(MOST_IMAGES), images["influence"].count() > 0
     first = f"images that speak most against {rows.names[-1]}" if has_influence else "images with most errors"
-    notes = [f"The first {shown.height:,} of {images.height:,} images are shown."] * (images.height > shown.height)
+    notes = [f"The first {first_images.height:,} of {images.height:,} images are shown."] * (
+        images.height > first_images.height
+    )
     notes += [
         "An image that counted twice would change the number by about its influence; see Evaluation.influence."
     ] * has_influence
     notes += [_FILTERED] * compared.has_gallery
-    table = _table(compared, shown, has_influence=has_influence)
+    table = _table(compared, first_images, has_influence=has_influence)
     return Section("images", "Images", (f"The {first} come first.",), (table,), notes, SCOPE if compared.point else "")
 
 
 def _table(compared: Compared, shown: pl.DataFrame, *, has_influence: bool) -> Table:
-    """The images with what was counted on each."""
+    """Return the images with their counts."""
     rows, ids = compared.rows, [str(each) for each in shown["image_id"]]
     counts, several = counts_of_images(rows, shown["image_id"], compared.point), len(rows.names) > 1
     frame = shown.select(pl.coalesce("file_name", pl.format("image {}", "image_id")).alias("image"))
@@ -70,16 +72,16 @@ def _mark(compared: Compared, selection: dict[str, str], n: int | None = None) -
 
 
 def _thumbnails(compared: Compared, image_ids: pl.Series) -> list[Markup]:
-    """Small pictures of the images; where pictures are inside the page, of those that are on cards only."""
+    """Return small pictures of the images; if pictures are embedded in the page, only of images on cards."""
     pictures = compared.pictures
     if pictures.folder is None or not are_on_pictures(compared.first):
         return []
     on_cards = compared.chosen["image_id"] if compared.has_gallery else image_ids.clear()
-    wanted = image_ids if not pictures.embeds else image_ids.filter(image_ids.is_in(on_cards.implode()))
-    images = images_of(compared.first, wanted, pictures).drop_nulls("href")
+    ids = image_ids if not pictures.embeds else image_ids.filter(image_ids.is_in(on_cards.implode()))
+    images = images_of(compared.first, ids, pictures).drop_nulls("href")
     rows = images.select("image_id", "href", "image_width", "image_height").iter_rows()
-    drawn = {image_id: _thumbnail(href, width, height) for image_id, href, width, height in rows}
-    return [drawn.get(image_id, Markup("")) for image_id in image_ids] if drawn else []
+    thumbnails = {image_id: _thumbnail(href, width, height) for image_id, href, width, height in rows}
+    return [thumbnails.get(image_id, Markup("")) for image_id in image_ids] if thumbnails else []
 
 
 def _thumbnail(href: str, width: int, height: int) -> Markup:

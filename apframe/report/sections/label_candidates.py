@@ -1,4 +1,4 @@
-"""Possible label errors: annotations that are likely to be wrong, as a table and as cards."""
+"""Possible label errors: annotations that are probably wrong, as a table and as cards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apframe.wording import counted, plural
 KEY, HEADING = "labels", "Possible label errors"
 FILE = "label_candidates"
 _SHARE = 5  # one card in five is about labels
-_KINDS = {  # of what, and what is wrong with it
+_KINDS = {  # the noun, and its error
     "missing": ("object", "without an annotation"),
     "wrong_class": ("annotation", "of another category"),
     "misplaced": ("annotation", "with a poor localization"),
@@ -25,7 +25,7 @@ _KINDS = {  # of what, and what is wrong with it
 
 
 def section(compared: Compared) -> Section:
-    """Return the section; of a pair, with what either model suggests."""
+    """Return the section; for a pair, with the suggestions of either model."""
     evaluations, names = compared.pictured
     try:
         rows = compared.label_rows
@@ -34,12 +34,14 @@ def section(compared: Compared) -> Section:
     if rows.is_empty():
         return Section(KEY, HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
     counts = dict(rows["kind"].value_counts(sort=True).rows())
-    said = ", ".join(f"{counted(counts[kind], noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts)
+    suggestions = ", ".join(
+        f"{counted(counts[kind], noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts
+    )
     shown = rows.head(most_labels(compared))
-    called = dict(zip(MODELS, names, strict=False))
+    model_names = dict(zip(MODELS, names, strict=False))
     table = rows.select(
         "kind", "file_name", pl.col("name").alias("labelled"), pl.col("proposed_name").alias("proposed"),
-        pl.col("model").replace_strict(called, return_dtype=pl.String), "suspicion",
+        pl.col("model").replace_strict(model_names, return_dtype=pl.String), "suspicion",
     )  # fmt: skip
     cards = label_cards(compared.first, shown)
     data = [
@@ -64,12 +66,12 @@ def section(compared: Compared) -> Section:
     return Section(
         KEY,
         HEADING,
-        (f"Confident detections and close pairs suggest {said}.", warning),
+        (f"Confident detections and close pairs suggest {suggestions}.", warning),
         blocks,
         [*notes, *only_two(compared), *missing_pictures(compared, cards)] if drawn else notes,
     )
 
 
 def most_labels(compared: Compared) -> int:
-    """Return how many cards can be about labels: a fifth of those about errors, and one at least if there are any."""
+    """Return the maximum number of cards about labels: a fifth of the cards about errors, and at least one if there are any."""
     return min(compared.max_images, max(compared.max_images // _SHARE, 1))

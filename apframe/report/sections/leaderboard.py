@@ -1,4 +1,4 @@
-"""Three models or more: which is best, where each of them is, and what errors they make."""
+"""Three models or more: the best one, the categories and slices where each is best, and their errors."""
 
 from __future__ import annotations
 
@@ -53,13 +53,15 @@ def answer(compared: Compared) -> str:
 
 
 def where(compared: Compared) -> Section:
-    """Return the section that says which model is best in each category, slice and range of sizes or level of difficulty."""
+    """Return the section with the best model in each category, slice and range of sizes or level of difficulty."""
     metric, sentences, blocks = compared.metric, list[str](), list[Block]()
     categories, of_one = of_categories(compared)
     if compared.categories.height > 1:
         table = _by_model(categories.with_columns(label_of("categories")), ["name", "category_id"], compared, ["n_positives"])
-        known = pl.col("key 1").is_in(categories.filter(pl.col("low").is_not_null())["category_id"].implode())  # with intervals
-        table = table.sort(~known, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
+        has_interval = pl.col("key 1").is_in(
+            categories.filter(pl.col("low").is_not_null())["category_id"].implode()
+        )  # with intervals
+        table = table.sort(~has_interval, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
         sentences.append(_winners(table, f"{of_one} by category", compared))
         blocks.append(_table(table, f"{of_one} by category", compared, ["name"]))
     for keys, rows in compared.sliced:
@@ -75,12 +77,12 @@ def where(compared: Compared) -> Section:
         table = _by_model(by_size, ["metric"], compared, test="p_holm")
         blocks.append(_table(table, ranges.capitalize(), compared, ["metric"]))
         chance += f", and {ranges} if p (Holm) < {SIGNIFICANT:g}"
-    said = [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
-    return Section(by_slice.KEY, by_slice.HEADING, sentences, blocks, said, compared.all_scores)
+    closing_notes = [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
+    return Section(by_slice.KEY, by_slice.HEADING, sentences, blocks, closing_notes, compared.all_scores)
 
 
 def error_types(compared: Compared) -> Section:
-    """Return the section of what each type of error costs each model."""
+    """Return the section with the cost of each error type for each model."""
     try:
         impact = compared.error_impact
     except ParameterError as error:
@@ -114,7 +116,7 @@ def _leader(board: pl.DataFrame, metric: str) -> str:
 
 
 def leader_sentence(board: pl.DataFrame) -> str:
-    """Say who leads a board that has the best first: run, metric, estimate, share_best. Those that are equal lead together.
+    """Return a sentence about the leaders of a board, the best first: run, metric, estimate, share_best. Equal runs share it.
 
     >>> equal = {"run": ["a", "b", "c"], "metric": ["AP"] * 3, "estimate": [0.5, 0.5, 0.4], "share_best": [0.4, 0.4, 0.2]}
     >>> leader_sentence(pl.DataFrame(equal))
@@ -124,15 +126,15 @@ def leader_sentence(board: pl.DataFrame) -> str:
     """
     best = board.filter(pl.col("estimate") == pl.col("estimate").first())
     metric, value, share = best.select("metric", "estimate", "share_best").row(0)
-    said = f"the {'lowest' if less_is_better(metric) else 'highest'} {metric}, {value:.3f}"
+    value_words = f"the {'lowest' if less_is_better(metric) else 'highest'} {metric}, {value:.3f}"
     if best.height > 1:
-        return f"{in_words(best['run'].to_list())} have {said}."
+        return f"{in_words(best['run'].to_list())} have {value_words}."
     leads = "" if share is None else f", and leads in {100 * share:.0f} % of sets like this one"
-    return f"{best['run'][0]} has {said}{leads}."
+    return f"{best['run'][0]} has {value_words}{leads}."
 
 
 def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
-    """Say how many models are better than the first one, worse, or neither."""
+    """Return a sentence with the numbers of models that are better than the first one, worse, or neither."""
     tested = pairs.drop_nulls("p_holm")
     if tested.is_empty():
         return []
@@ -154,7 +156,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _headlines(compared: Compared) -> pl.DataFrame:
-    """A row for each model, a column for each headline number."""
+    """Return a row for each model, with a column for each headline number."""
     rows = compared.overall
     first = rows.filter(pl.col("run_b") == compared.names[1]).select(model="run_a", metric="metric", value="estimate_a")
     others = rows.select(model="run_b", metric="metric", value="estimate_b")
@@ -164,7 +166,7 @@ def _headlines(compared: Compared) -> pl.DataFrame:
 def _by_model(
     rows: pl.DataFrame, keys: Sequence[str], compared: Compared, support: Sequence[str] = (), test: str = "q"
 ) -> pl.DataFrame:
-    """A row for each slice: keys ("key 0" ...), support, a column for each model ("model 0" ...), best, lead and differ."""
+    """Return a row for each slice: keys ("key 0" ...), support, a column per model ("model 0" ...), best, lead and differ."""
     index = {key: f"key {k}" for k, key in enumerate(keys)}
     models = [f"model {k}" for k in range(len(compared.names))]
     others = [
@@ -186,20 +188,20 @@ def _by_model(
 
 
 def _best(models: Sequence[str], compared: Compared) -> pl.Expr:
-    """The best number of each row."""
+    """Return the best number of each row."""
     return pl.min_horizontal(models) if less_is_better(compared.metric) else pl.max_horizontal(models)
 
 
 def _winners(table: pl.DataFrame, caption: str, compared: Compared) -> str:
-    """In how many rows each model is best; several that are equal are all best."""
+    """Return a sentence with the number of rows in which each model is best; equal models are all best."""
     models = [f"model {k}" for k in range(len(compared.names))]
     top = _best(models, compared)
     *times, n_known = table.select(*((pl.col(model) == top).sum() for model in models), top.count().alias("n")).row(0)
     won = sorted(((n, name) for n, name in zip(times, compared.names, strict=True) if n), key=lambda each: -each[0])
     if not won:
         return f"{caption}: there are no values."
-    (most, first), *others = won
-    return f"{caption}: {first} is best in {most:,} of {n_known:,}{''.join(f', {name} in {n:,}' for n, name in others)}."
+    (most_wins, first), *others = won
+    return f"{caption}: {first} is best in {most_wins:,} of {n_known:,}{''.join(f', {name} in {n:,}' for n, name in others)}."
 
 
 def _table(table: pl.DataFrame, caption: str, compared: Compared, keys: Sequence[str]) -> Table:
@@ -210,7 +212,7 @@ def _table(table: pl.DataFrame, caption: str, compared: Compared, keys: Sequence
 
 
 def _costliest(rows: pl.DataFrame) -> list[str]:
-    """Say which type costs most in how many models."""
+    """Return a sentence with the costliest types and their numbers of models."""
     n = rows["model"].n_unique()
     costs = rows.filter(pl.col("delta_ap") >= SEEN).sort("delta_ap", descending=True, maintain_order=True)
     top = costs.unique("model", keep="first", maintain_order=True)

@@ -1,4 +1,4 @@
-"""The headline numbers with the intervals of their differences; or, of one model, with their own."""
+"""The headline numbers with the intervals of their differences, or for one model with their own intervals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def section(compared: Compared) -> Section:
 
 
 def answer(compared: Compared) -> str:
-    """Return the sentence that says how good a model is, or whether the second of two is better."""
+    """Return the sentence with the main metric of a model, or with the difference of two models."""
     if compared.is_pair:
         return comparison_sentences(compared.overall.filter(pl.col("metric") == compared.metric))[0]
     return _of_one(compared)
@@ -53,7 +53,7 @@ def answer(compared: Compared) -> str:
 def level_table(
     rows: pl.DataFrame, keys: Iterable[str], caption: str, heads: Mapping[str, str], last: Iterable[str] = ()
 ) -> Table:
-    """A table of numbers: keys, each value with a drawing of its interval and its ends, and the last columns."""
+    """Return a table of numbers: keys, each value with a drawing of its interval and its ends, and the last columns."""
     frame = rows.select(*keys, pl.col("estimate").alias("value"), pl.lit("").alias("interval"), "low", "high", *last)
     axis, cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
     return Table(frame, caption, {**heads, "interval": axis}, drawn={"interval": cells})
@@ -68,9 +68,9 @@ def difference_table(
     support: Sequence[str] = (),
     values: Sequence[str] = ("estimate_a", "estimate_b"),
 ) -> Table:
-    """A table of differences: keys, the values, the difference with a drawing of its interval and its ends, and how many.
+    """Return a table of differences: keys, the values, the difference with a drawing of its interval and its ends, the support.
 
-    Columns that are folded come last.
+    Folded columns come last.
     """
     texts = {name: p_texts(rows, name).to_list() for name in P_VALUES if name in folded}
     metrics = rows["metric"] if "metric" in rows.columns else ()
@@ -82,12 +82,12 @@ def difference_table(
 
 
 def pair_heads(a: str, b: str) -> dict[str, str]:
-    """The heads of the columns that are about one of two models or runs."""
+    """Return the heads of the columns about one of two models or runs."""
     return {"estimate_a": a, "estimate_b": b, "share_better": f"how sure {b} is better"}
 
 
 def level_sentence(name: str, row: dict[str, Any], unit: str) -> str:
-    """Say what a number is, and what it may be on other images or queries.
+    """Return a sentence with a number, and its interval on other images or queries.
 
     >>> level_sentence("AP", {"estimate": 0.5, "low": 0.45, "high": 0.6}, "image")
     'AP is 0.500; with other images of the same kind, 0.450 to 0.600.'
@@ -107,10 +107,10 @@ def _of_one(compared: Compared) -> str:
 
 
 def notes(compared: Compared) -> list[str]:
-    """Return what the intervals say, which numbers have none, and how differences were tested."""
-    said = (
+    """Return notes on the meaning of intervals, on numbers without one, and on the tests."""
+    meaning = (
         "Intervals say how far a number would move with other images of the same kind, "
         "not what training with another seed would change."
     )
     test = how_tested(compared.overall) if len(compared.names) > 1 else []
-    return [said, *without_intervals(compared.overall), *test]
+    return [meaning, *without_intervals(compared.overall), *test]

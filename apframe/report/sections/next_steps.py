@@ -1,4 +1,4 @@
-"""Advice on what to do next: at most five sentences, each with a number, its interval, and a link to what it is about."""
+"""Advice on next steps: at most five sentences, each with a number, its interval, and a link to its rows or section."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _Worst: TypeAlias = "tuple[SliceKey | Sequence[SliceKey], Sequence[Any], str, Mark | None]"  # keys, values, words, rows
 _MOST = 5
 _SEEN = 0.001  # a difference or a gain that is worth a sentence
-_MOST_TIMES = 100  # as many images that could be asked for
+_MOST_TIMES = 100  # the largest multiple of the images that is suggested
 
 
 def next_steps(subject: Compared | Searched) -> list[Steps]:
-    """Return what to do next with the leading model or run: a list, or nothing if no number with an interval suggests it."""
+    """Return the next steps for the leading model or run: a list, empty if no number with an interval suggests any."""
     advice: Sequence[Callable[[Any], Iterator[NextStep]]] = _OF_MODELS if isinstance(subject, Compared) else _OF_RUNS
-    steps = [step for advise in advice for step in _told(advise, subject)]
+    steps = [step for advise in advice for step in _steps_of(advise, subject)]
     return [Steps(steps[:_MOST])] if steps else []
 
 
-def _told(advise: Callable[[Any], Iterator[NextStep]], subject: Compared | Searched) -> list[NextStep]:
+def _steps_of(advise: Callable[[Any], Iterator[NextStep]], subject: Compared | Searched) -> list[NextStep]:
     try:
         return [*advise(subject)]
     except ParameterError:  # the protocol has no such number
@@ -53,7 +53,7 @@ def _told(advise: Callable[[Any], Iterator[NextStep]], subject: Compared | Searc
 
 
 def _more_queries(searched: Searched) -> Iterator[NextStep]:
-    """The number of queries that would settle which run is better."""
+    """Suggest the number of queries that would decide which run is better."""
     if len(searched.names) > 1 and searched.plain:
         leader = searched.board.filter(measure=searched.measure)[RUN][0]
         rows = searched.differences.filter(measure=searched.measure)
@@ -61,14 +61,14 @@ def _more_queries(searched: Searched) -> Iterator[NextStep]:
 
 
 def _more_images(compared: Compared) -> Iterator[NextStep]:
-    """The number of images that would settle which model is better."""
+    """Suggest the number of images that would decide which model is better."""
     if len(compared.names) > 1:
         rows = compared.overall.filter(pl.col("metric") == compared.metric)
         yield from _more(rows, compared.names[0], compared.leading[0], compared.metric, "image", _first_section(compared))
 
 
 def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, section: str) -> Iterator[NextStep]:
-    """The number of units that would settle whether the leader is better than the first one, or the next best one is worse."""
+    """Suggest the number of units that would decide if the leader is better than the first or the next best one."""
     if leader != first:
         rows = rows.filter(pl.col("run_b") == leader)
     rows = rows.drop_nulls("p_holm").sort("estimate_b", descending=not less_is_better(metric)).head(1)
@@ -92,7 +92,7 @@ def _first_section(subject: Compared | Searched) -> str:
 
 
 def _error_type(compared: Compared) -> Iterator[NextStep]:
-    """The type of errors that costs most."""
+    """Suggest the error type that costs most."""
     name, leading = compared.leading
     costs = compared.error_impact.filter(pl.col("model") == name, pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     worst = costs.drop_nulls("delta_ap").sort("delta_ap", descending=True, maintain_order=True).head(1)
@@ -102,18 +102,18 @@ def _error_type(compared: Compared) -> Iterator[NextStep]:
 
 
 def _slice(compared: Compared) -> Iterator[NextStep]:
-    """The category or the slice of images with the worst number, whichever costs more."""
-    found = [*_worst_category(compared)]
+    """Suggest the category or the slice of images with the worst number, whichever costs more."""
+    candidates = [*_worst_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
         for row, said in _worst(rows, compared, f"{compared.metric} by {', '.join(columns)}"):
             values, mark = row.select(columns).row(0), compared.slice_marks(row, {name: name for name in columns})[0]
             named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
-            found.append((key, values, f"{', '.join(named)}, {said}", mark))
+            candidates.append((key, values, f"{', '.join(named)}, {said}", mark))
     _, leading = compared.leading
-    gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in found]
-    known = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
-    if known:
-        gain, words, mark = max(known, key=lambda each: each[0].rise)
+    gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in candidates]
+    known_gains = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
+    if known_gains:
+        gain, words, mark = max(known_gains, key=lambda each: each[0].rise)
         yield from _fix(f"Look at {words}", "its errors", gain, mark or WHERE, compared)
 
 
@@ -125,22 +125,22 @@ def _worst_category(compared: Compared) -> Iterator[_Worst]:
 
 
 def _worst(rows: pl.DataFrame, compared: Compared, what: str) -> Iterator[tuple[pl.DataFrame, str]]:
-    """The row with the worst number of the leading model among those with intervals, and in words what it has.
+    """Yield the row with the worst number of the leading model among rows with intervals, and a description of it.
 
-    Nothing if there is no other row.
+    It yields nothing if there is no other row.
     """
     value, is_error = "estimate", less_is_better(compared.metric)
     if len(compared.names) > 1:
         value = "estimate_b" if compared.leader else "estimate_a"
         rows = rows.filter(pl.col("run_b") == compared.names[compared.leader or 1])
-    known = rows.drop_nulls([value, "low"]).sort(value, descending=is_error, maintain_order=True)
-    if known.height > 1:
-        among = f" among those {ENOUGH}" * (known.height < rows.height)
-        yield known.head(1), f"the {'highest' if is_error else 'lowest'} {what}{among}"
+    with_intervals = rows.drop_nulls([value, "low"]).sort(value, descending=is_error, maintain_order=True)
+    if with_intervals.height > 1:
+        among = f" among those {ENOUGH}" * (with_intervals.height < rows.height)
+        yield with_intervals.head(1), f"the {'highest' if is_error else 'lowest'} {what}{among}"
 
 
 def _threshold(compared: Compared) -> Iterator[NextStep]:
-    """The score threshold to set."""
+    """Suggest the score threshold to set."""
     name, leading = compared.leading
     score = math.inf if compared.point is None else compared.point.best[compared.leader]
     if math.isinf(score):
@@ -154,7 +154,7 @@ def _threshold(compared: Compared) -> Iterator[NextStep]:
 
 
 def _labels(compared: Compared) -> Iterator[NextStep]:
-    """The share of the annotations that count whose labels look wrong to the leading model: a bad one would find many."""
+    """Suggest checking the labels, with the share of counted annotations whose labels look wrong to the leading model."""
     import numpy as np
 
     from apframe.evaluation.diagnose.score_bins import wilson
@@ -178,7 +178,7 @@ def _labels(compared: Compared) -> Iterator[NextStep]:
 
 
 def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compared) -> Iterator[NextStep]:
-    """The gain of fixing something, if it is worth a sentence."""
+    """Yield the gain of fixing something, if it is worth a sentence."""
     if gain.low is None or gain.low <= 0 or gain.rise < _SEEN:
         return
     yield NextStep(
@@ -190,7 +190,7 @@ def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compare
 
 
 def _round(n: int) -> int:
-    """A number with two digits that count."""
+    """Round a number to two significant digits."""
     return int(float(f"{n:.1e}"))
 
 

@@ -1,4 +1,4 @@
-"""The first screen of detections and of search runs: the answer, the numbers, and what is clearly better or worse."""
+"""The first screen of detections and of search runs: the answer, the numbers, and the clear differences."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _MOST_LOWEST, _MOST_LETTERS = 3, 40  # queries of one run, and letters of their 
 
 
 def of_models(compared: Compared) -> FirstScreen:
-    """Return the first screen of one model or more."""
-    with collecting():  # the sections say it again, each where it belongs
+    """Return the first screen of one or more models."""
+    with collecting():  # the sections repeat the warnings, each where it belongs
         figures = _figures(_levels(compared), compared.metric)
         make = _chips_of_several if compared.are_several else _chips_of_pair if compared.is_pair else _costs
         about, chips = make(compared)
@@ -62,7 +62,7 @@ def of_runs(searched: Searched) -> FirstScreen:
 
 
 def _differences(searched: Searched) -> tuple[str, list[Chip]]:
-    """The slices of queries, then the other measures, in which two runs differ clearly, corrected for how many there are."""
+    """Return the slices of queries, then the other measures, in which two runs differ clearly, corrected for their number."""
     n_others = len(searched.plain) - 1
     corrected = (pl.col("p") * n_others).clip(upper_bound=1.0)
     others = searched.differences.filter(pl.col("measure") != searched.measure).with_columns(q=corrected)
@@ -80,7 +80,7 @@ def _differences(searched: Searched) -> tuple[str, list[Chip]]:
 def _clear(
     rows: pl.DataFrame, words: pl.Series, marks: Sequence[Mark | str | None], metric: str = "", section: str = COMPARISON
 ) -> list[Chip]:
-    """The rows whose difference of a metric is clear, the clearest first; those without marks lead to a section."""
+    """Return the rows with a clear difference of a metric, the clearest first; rows without marks lead to a section."""
     rows = rows.select("q", "difference", words.cast(pl.String).alias("words")).with_row_index("at").drop_nulls("words")
     clear = rows.filter(pl.col("q") < SIGNIFICANT).sort("q", pl.col("difference").abs().neg(), maintain_order=True)
     return [
@@ -90,18 +90,18 @@ def _clear(
 
 
 def _none_of(n: int, what: str, more: str = "") -> str:
-    """Say that nothing is clear among what was tested, if something was."""
+    """Return a line that none of the tested differences is clear, if any was tested."""
     return f"{f'None of {n:,} {what} is' if n > 1 else 'Nothing is'} clearly better or worse{more}." if n else ""
 
 
 def _named(values: pl.Series) -> pl.Series:
-    """Values of an attribute as words; those that are no texts are named after it."""
+    """Return values of an attribute as words; values that are not texts are prefixed with its name."""
     words = values.cast(pl.String).fill_null(NOTHING)
     return words if values.dtype == pl.String else values.name + " " + words
 
 
 def _chips_of_runs(searched: Searched) -> tuple[str, list[Chip]]:
-    """The runs that are clearly better or worse than the first one."""
+    """Return the runs that are clearly better or worse than the first one."""
     rows = searched.differences.filter(measure=searched.measure).with_columns(q="p_holm")
     chips = _clear(rows, rows["run_b"], [None] * rows.height)[:MOST_CHIPS]
     if not chips:
@@ -110,7 +110,7 @@ def _chips_of_runs(searched: Searched) -> tuple[str, list[Chip]]:
 
 
 def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
-    """The queries of one run that are furthest below its mean, of those with relevant documents."""
+    """Return the queries of one run that are furthest below its mean, among those with relevant documents."""
     (column,) = searched.columns
     rows = searched.by_query.filter(pl.col(column) < pl.col(column).mean(), pl.col("n_relevant") > 0).head(_MOST_LOWEST)
     ids, texts = rows["query_id"], searched.texts
@@ -123,7 +123,7 @@ def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
 
 
 def _judged(searched: Searched) -> list[str]:
-    """A line that says how many queries were evaluated, and how many of their first documents were judged."""
+    """Return a line with the number of evaluated queries, and the judged share of their first documents."""
     coverage, (k, _) = searched.evaluation.coverage, DEPTHS
     n = counted(coverage["n_judged"][0], "judged query")
     if searched.evaluation.options["unjudged"] == "remove":
@@ -134,7 +134,7 @@ def _judged(searched: Searched) -> list[str]:
 
 
 def _levels(compared: Compared) -> pl.DataFrame:
-    """run, estimate, low and high of the number that stands for all."""
+    """Return run, estimate, low and high of the main metric."""
     if compared.history:
         return history.marked(compared)
     if compared.are_several:
@@ -159,7 +159,7 @@ def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
 
 
 def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
-    """The categories, slices and ranges of sizes that differ clearly, corrected for how many there are of each."""
+    """Return the categories, slices and ranges of sizes that differ clearly, corrected for the number of each."""
     groups = _groups(compared)
     if not groups:
         return "", []
@@ -174,7 +174,7 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
 
 
 def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]]:
-    """The categories, the slices of each key, and the sizes: differences with q, names, and the rows behind them."""
+    """Return the categories, the slices of each key, and the sizes: differences with q, names, and the rows behind them."""
     groups = []
     categories, _ = of_categories(compared)
     if categories.height > 1:
@@ -190,7 +190,7 @@ def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark
 
 
 def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
-    """The models that are clearly better or worse than the first one."""
+    """Return the models that are clearly better or worse than the first one."""
     pairs = compared.overall.filter(pl.col("metric") == compared.metric).with_columns(q="p_holm")
     chips = _clear(pairs, pairs["run_b"], [None] * pairs.height, compared.metric)[:MOST_CHIPS]
     if not chips:
@@ -199,7 +199,7 @@ def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
 
 
 def _costs(compared: Compared) -> tuple[str, list[Chip]]:
-    """The types of errors that cost one model most."""
+    """Return the error types that cost one model most."""
     if not compared.has_precision:
         return "", []
     try:
@@ -224,10 +224,12 @@ def _verdict(difference: float, metric: str) -> str:
 
 
 def _point(compared: Compared) -> list[str]:
-    """The operating point in words."""
+    """Return the operating point in words."""
     if compared.point is None or not compared.has_precision:
         return []
-    found = [(name, score) for name, score in zip(compared.names, compared.point.best, strict=True) if math.isfinite(score)]
-    scores = [f"{score_text(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in found]
+    best_scores = [
+        (name, score) for name, score in zip(compared.names, compared.point.best, strict=True) if math.isfinite(score)
+    ]
+    scores = [f"{score_text(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in best_scores]
     which = f"the score with the best F1 over all categories: {in_words(scores)}"
     return [f"Operating point: {which}. Counts, the confusion matrix and images are those from this score on."]

@@ -1,4 +1,4 @@
-"""Provenance: models, ground truth, rules, versions, and how to make the page again."""
+"""Provenance: models, ground truth, rules, versions, and the command that writes the page again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 12  # digits of a hash
 
 
 def facts(compared: Compared) -> list[Block]:
-    """Return the models, the ground truth, the rules with what departs from them, versions and the command."""
+    """Return the models, the ground truth, the rules with their changes, versions and the command."""
     first = compared.first
     protocol, dataset = first.protocol, first.dataset
     changed = departures(protocol)
@@ -31,7 +31,7 @@ def facts(compared: Compared) -> list[Block]:
         f"{counted(dataset.images.height, 'image')}, {counted(dataset.core('annotations').height, 'annotation')}, "
         f"{counted(dataset.categories.height, 'category')}"
     )
-    said = {
+    texts = {
         "Ground truth": data,
         "Its hash": ground_truth_hash(dataset),
         "Rules": rules,
@@ -49,22 +49,22 @@ def facts(compared: Compared) -> list[Block]:
     )
     in_full = element("pre", str(protocol), tabindex=0, role="region", aria_label="All rules in words")
     words = element("details", element("summary", "All rules in words"), in_full)
-    return [Table(models, "Models"), described({name: text for name, text in said.items() if text}), Fragment(words)]
+    return [Table(models, "Models"), described({name: text for name, text in texts.items() if text}), Fragment(words)]
 
 
-def described(said: dict[str, str]) -> Fragment:
-    """Return a list of terms, each with what is to be said about it."""
-    return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in said.items()]))
+def described(texts: dict[str, str]) -> Fragment:
+    """Return a list of terms, each with its description."""
+    return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in texts.items()]))
 
 
 def notes(compared: Compared) -> list[str]:
-    """Return what was noticed while the models were evaluated, and why sections are missing, if some are."""
+    """Return the notes of the evaluations, and the reason for missing sections, if any."""
     seen = dict.fromkeys(note for each in compared.evaluations for note in each.notes)
     return [*seen, *left_out(compared.first.protocol)]
 
 
 def left_out(protocol: Protocol) -> list[str]:
-    """Return a line that says why sections are missing, if some are.
+    """Return a line with the reason for missing sections, if any.
 
     >>> from apframe.protocols.coco import COCO
     >>> left_out(COCO)
@@ -80,12 +80,12 @@ def left_out(protocol: Protocol) -> list[str]:
 
 
 def _count(detections: pl.DataFrame) -> int:
-    """Count them, without their copies for other classes."""
+    """Count detections without their copies for other classes."""
     return detections["expanded_from"].null_count() if "expanded_from" in detections.columns else detections.height
 
 
 def ground_truth_hash(dataset: Dataset) -> str:
-    """The first digits of a hash over images, categories and annotations, the same for the same ground truth.
+    """Return the first digits of a hash over images, categories and annotations, which is equal for equal ground truth.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [

@@ -1,4 +1,4 @@
-"""The sections about single queries of search runs: which changed, how each did, and what was judged."""
+"""The sections about single queries of search runs: changes, values, and judgements."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from apframe.show.run_means import coverage_lines
 from apframe.wording import counted, cut
 
 _MOST_ATTRIBUTES = 4
-_LONGEST = 80  # letters of a query beside its bar
-_MOST_DOCUMENTS = 500_000  # in all runs, to ask what documents without judgement could change: that evaluates them again
+_LONGEST = 80  # letters of a query next to its bar
+_MOST_DOCUMENTS = 500_000  # documents in all runs up to which bounds are computed, which evaluates the runs again
 HEADING = "What was judged?"
 _HEADS = {
     "query_id": "query",
@@ -42,7 +42,7 @@ _HEADS = {
 
 
 def changed(searched: Searched) -> Section | None:
-    """Queries won and lost: all differences, and the largest on either side; None if there is one run."""
+    """Return the section of queries won and lost: all differences, and the largest on either side; None for one run."""
     if len(searched.compared) == 1:
         return None
     (a, b), (first, second), rows = searched.compared, searched.compared_columns, searched.changes
@@ -62,24 +62,24 @@ def changed(searched: Searched) -> Section | None:
 
 
 def _bars(searched: Searched) -> Chart:
-    """The differences as bars, each of which leads to the rankings of its query."""
+    """Draw the differences as bars, each of which leads to the rankings of its query."""
     (a, b), rows, drawn = searched.compared, searched.changes, searched.drawn
-    said = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
+    caption = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
     some = f" {MOST_BARS} of {rows.height:,} queries are drawn, evenly among them." if rows.height > MOST_BARS else ""
     texts = searched.texts
     said_of = [cut(f"{query_id} {texts.get(query_id) or ''}".rstrip(), _LONGEST) for query_id in drawn["query_id"]]
     words = [f"{query}: {minus(f'{gain:+.3f}')}" for query, gain in zip(said_of, drawn["difference"], strict=True)]
-    bars = sorted_bars(drawn["difference"].to_list(), said, searched.query_marks(drawn["query_id"]), words)
-    return Chart(bars, f"{said}. A click opens the rankings.{some}", scrolls=True)
+    bars = sorted_bars(drawn["difference"].to_list(), caption, searched.query_marks(drawn["query_id"]), words)
+    return Chart(bars, f"{caption}. A click opens the rankings.{some}", scrolls=True)
 
 
 def each(searched: Searched) -> Section:
-    """Every query: of one run all measures, of several the first one; the lowest of the last run first. And their rankings."""
+    """Return the section of every query with rankings, the lowest of the last run first: all measures for a single run."""
     alone, rows = len(searched.names) == 1, searched.by_query
     last = [*searched.columns][-1]
-    sentences, known = list[str](), rows[last].drop_nulls()
-    if len(known):
-        low, middle, high = (known.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75))
+    sentences, values_of_last = list[str](), rows[last].drop_nulls()
+    if len(values_of_last):
+        low, middle, high = (values_of_last.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75))
         sentences.append(
             f"{searched.measure} of {searched.names[-1]} has the median {middle:.3f} over queries; "
             f"the middle half of the queries is from {low:.3f} to {high:.3f}."
@@ -94,13 +94,13 @@ def each(searched: Searched) -> Section:
 
 
 def _table(rows: pl.DataFrame, caption: str, searched: Searched, signed: Sequence[str] = ()) -> Table:
-    """A table about queries, whose ids lead to the rankings."""
+    """Return a table about queries, whose ids lead to the rankings."""
     marks = {"query_id": searched.query_marks(rows["query_id"].head(MOST_ROWS))}
     return Table(rows, caption, _HEADS | searched.columns, signed=signed, links=marks)
 
 
 def _form(values: Mapping[str, Sequence[str]]) -> Fragment:
-    """The form that filters queries by their attributes."""
+    """Return the form that filters queries by their attributes."""
     filters = [CardFilter(filter_name(key), key, {value: value for value in names}) for key, names in values.items()]
     selected = element("p", element("output", aria_live="polite", tabindex=-1), class_="selected", hidden=True)
     return Fragment(
@@ -114,9 +114,9 @@ def _form(values: Mapping[str, Sequence[str]]) -> Fragment:
 
 
 def _values(searched: Searched, shown: pl.Series) -> tuple[dict[str, list[str]], dict[Any, str]]:
-    """The values of the attributes that queries are filtered by, and the places of those of each query.
+    """Return the values of the attributes that filter queries, and the positions of the values of each query.
 
-    Queries are those that are shown, and those with a ranking.
+    It includes visible queries and queries with a ranking.
     """
     keys = list(dict.fromkeys(searched.by))
     ids = pl.DataFrame({"query_id": pl.concat([shown, searched.ranked["query_id"]]).unique(maintain_order=True)})
@@ -130,7 +130,7 @@ def _values(searched: Searched, shown: pl.Series) -> tuple[dict[str, list[str]],
 
 
 def coverage(searched: Searched) -> Section:
-    """Return the section of judgements: queries left out, documents without judgement, and what these could change."""
+    """Return the section of judgements: queries left out, documents without judgement, and their possible effect."""
     evaluation = searched.evaluation
     lines, n_runs = coverage_lines(evaluation.coverage, evaluation.options), evaluation.coverage.height
     sentences = [f"{line}." for line in lines[:n_runs]] + [f"{line[0].upper()}{line[1:]}." for line in lines[n_runs:]]
@@ -153,14 +153,14 @@ def coverage(searched: Searched) -> Section:
 
 
 def _measures(searched: Searched) -> pl.DataFrame:
-    """The measures of every query of one run, a column for each, in the order of `by_query`."""
+    """Return the measures of every query of one run, a column for each, in the order of `by_query`."""
     wide = searched.evaluation.per_query.pivot("measure", index="query_id", values="value")
     rows = searched.by_query.select("query_id", "n_relevant").join(wide, on="query_id", how="left", maintain_order="left")
     return rows.select(pl.exclude("n_relevant"), "n_relevant")
 
 
 def _with_attributes(rows: pl.DataFrame, searched: Searched) -> pl.DataFrame:
-    """The rows with the text and the first attributes of their queries, as far as names are free."""
+    """Add the text and the first attributes of queries to rows, as far as names are free."""
     queries = searched.evaluation.queries
     if queries is None:
         return rows

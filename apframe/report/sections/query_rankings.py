@@ -1,4 +1,4 @@
-"""The rankings of single queries: those of two runs beside each other, with how far each document moved, or that of one run."""
+"""The rankings of single queries: of two runs side by side, with the moves of documents, or of one run."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from apframe.wording import counted
 
 _PAIR = ["query_id", "document_id"]
 _USUAL_DEPTH, _MOST_DEPTH = 10, 20
-_MOST_DEEPER = 10  # relevant documents of a query that are shown below its first documents
+_MOST_DEEPER = 10  # maximum number of relevant documents of a query below its first documents
 _HEADS = ("rank", "document", "relevance", "moved")
 
 
 def depth(searched: Searched) -> int:
-    """Return how many documents of a ranking are shown: the cut-off of the first measure, at most 20; 10 if it has none.
+    """Return the number of documents of a ranking: the cut-off of the first measure, at most 20; 10 without a cut-off.
 
-    >>> from apframe.report.searched import together
+    >>> from apframe.report.searched import merge_runs
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> runs = [evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, measure) for measure in ("AP", "P@5", "R@99")]
-    >>> [depth(Searched(*together([run], ["x"]))) for run in runs]
+    >>> [depth(Searched(*merge_runs([run], ["x"]))) for run in runs]
     [10, 5, 20]
     """
     return min(searched.first_measure.k or _USUAL_DEPTH, _MOST_DEPTH)
 
 
 def ranking_lines(searched: Searched) -> pl.DataFrame:
-    """Compute the lines of the rankings that the page shows, of the runs that are compared or of the only one.
+    """Compute the lines of the rankings on the page, for the compared runs or the only one.
 
     A line is one of the first documents of a query by a run, or below them a relevant document that comes later or was not
-    found. Ranks are those that the measures are computed from.
+    retrieved. Ranks are those of the measures.
 
     Returns
     -------
-    query_id, run, document_id, rank (null if the run did not find it), relevance (null if not judged), is_relevant, moved (in
-    words, from the first run to the second), and n_more: how many relevant documents follow the lines of the query and run. By
-    query, run and rank.
+    query_id, run, document_id, rank (null if the run did not retrieve it), relevance (null if not judged), is_relevant, moved
+    (in words, from the first run to the second), and n_more: the number of relevant documents after the lines of the query and
+    run. By query, run and rank.
 
-    >>> from apframe.report.searched import together
+    >>> from apframe.report.searched import merge_runs
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> runs = {"old": {"q": {"a": 3.0, "b": 2.0}}, "new": {"q": {"b": 3.0, "c": 2.0}}}
     >>> both = evaluate_run({"q": {"a": 1, "b": 0}}, runs, "AP")
@@ -59,15 +59,17 @@ def ranking_lines(searched: Searched) -> pl.DataFrame:
     documents = judged.filter(is_relevant).select(_PAIR)
     policies = Policies.of(evaluation.options)
     for place, name in enumerate(names):
-        found = ranked_list(name, judged, evaluation.runs[name], policies).select(*_PAIR, pl.col("rank").alias(f"rank {place}"))
-        documents = documents.join(found, on=_PAIR, how="full", coalesce=True)
+        of_run = ranked_list(name, judged, evaluation.runs[name], policies).select(
+            *_PAIR, pl.col("rank").alias(f"rank {place}")
+        )
+        documents = documents.join(of_run, on=_PAIR, how="full", coalesce=True)
     documents = documents.join(judged, on=_PAIR, how="left").with_columns(is_relevant=is_relevant)
     lines = pl.concat(_of_run(documents, names, place, depth(searched)) for place in range(len(names)))
     return lines.sort("query_id", "place", "rank", "document_id", nulls_last=True).drop("place")
 
 
 def _of_run(documents: pl.DataFrame, names: tuple[str, ...], place: int, depth: int) -> pl.DataFrame:
-    """The lines of one of the runs."""
+    """Return the lines of one of the runs."""
     rank = pl.col(f"rank {place}")
     is_deeper = (rank > depth).fill_null(True)
     number = pl.int_range(pl.len(), dtype=pl.Int64).over("query_id", "is_deeper")
@@ -83,7 +85,7 @@ def _of_run(documents: pl.DataFrame, names: tuple[str, ...], place: int, depth: 
 
 
 def _moved(names: tuple[str, ...], place: int) -> pl.Expr:
-    """The distance that a document moved from the first run to the second, in words."""
+    """Return the distance that a document moved from the first run to the second, in words."""
     up, other = pl.col("rank 0") - pl.col("rank 1"), 1 - place
     alone = ("gone", "new")[place]
     elsewhere = pl.format(f"{('new', 'gone')[place]} (rank {{}} in {{}})", f"rank {other}", pl.lit(names[other]))
@@ -101,10 +103,10 @@ def _moved(names: tuple[str, ...], place: int) -> pl.Expr:
 
 
 def rankings(searched: Searched, codes: Mapping[Any, str]) -> Details:
-    """Return the rankings, to be opened query by query; `codes` are what the page's script filters queries by."""
+    """Return the rankings, which open query by query; `codes` are the data by which the page's script filters queries."""
     lines = ranking_lines(searched).partition_by("query_id", RUN, as_dict=True)
     texts = searched.texts
-    drawn = []
+    rankings_markup = []
     for row, mark in zip(searched.ranked.iter_rows(named=True), searched.query_marks(searched.ranked["query_id"]), strict=True):
         query_id, values = row["query_id"], [row[column] for column in searched.compared_columns]
         lists = [
@@ -117,13 +119,18 @@ def rankings(searched: Searched, codes: Mapping[Any, str]) -> Details:
             for name, value in zip(searched.compared, values, strict=True)
         ]
         change = "" if row["difference"] is None else f" ({minus(format(row['difference'], '+.3f'))})"
-        said = element("span", f"{searched.measure} {' → '.join(map(_number, values))}{change}", class_="values")
+        values_markup = element("span", f"{searched.measure} {' → '.join(map(_number, values))}{change}", class_="values")
         head = element(
-            "summary", element("strong", shortened(str(query_id))), " ", shortened(texts.get(query_id) or ""), " ", said
+            "summary",
+            element("strong", shortened(str(query_id))),
+            " ",
+            shortened(texts.get(query_id) or ""),
+            " ",
+            values_markup,
         )
-        shown = element("div", lists, id=mark.section if mark else None, class_="beside")
-        drawn.append(element("details", head, shown, data_has=codes.get(query_id), class_="ranking"))
-    return Details(_summary(searched), [Fragment(joined(element("p", _rule(searched), class_="note"), drawn))])
+        both_lists = element("div", lists, id=mark.section if mark else None, class_="beside")
+        rankings_markup.append(element("details", head, both_lists, data_has=codes.get(query_id), class_="ranking"))
+    return Details(_summary(searched), [Fragment(joined(element("p", _rule(searched), class_="note"), rankings_markup))])
 
 
 def _summary(searched: Searched) -> str:
@@ -137,19 +144,19 @@ def _summary(searched: Searched) -> str:
 
 
 def _rule(searched: Searched) -> str:
-    """A line that says which documents are shown, and what the words beside them mean."""
-    said = (
+    """Return a line about the choice of documents, and the meaning of the words next to them."""
+    rule = (
         f"The first {counted(depth(searched), 'document')} of each query; below them the relevant ones that come later or were "
         f"not found, at most {_MOST_DEEPER}."
     )
     if len(searched.compared) == 1:
-        return said
+        return rule
     first, second = searched.compared
-    return f"{said} ▲ and ▼ say by how many ranks a document is higher or lower in {second} than in {first}."
+    return f"{rule} ▲ and ▼ say by how many ranks a document is higher or lower in {second} than in {first}."
 
 
 def _list(caption: str, label: str, lines: pl.DataFrame | None, *, is_alone: bool) -> Markup:
-    """The ranking of one run."""
+    """Return the ranking of one run."""
     if lines is None or lines["rank"].null_count() == lines.height:
         return element("p", f"{caption}. The run has no documents for this query.", class_="note")
     n_columns = len(_HEADS) - is_alone

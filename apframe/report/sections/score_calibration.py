@@ -1,4 +1,4 @@
-"""Calibration: how far scores are from the share of detections that are right."""
+"""Calibration: the distance between scores and the share of right detections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apframe.tables.names import label_of
 
 KEY, HEADING = "calibration", "Calibration"
 _RIGHT = ("wrong", "right")
-_CLOSE = 0.02  # so far calibrated scores may be off
+_CLOSE = 0.02  # maximum gap of calibrated scores
 _MEASURES = ["n", "ece", "mce", "brier", "mean_gap"]
 _OF_RANGES = ["score_from", "score_to", "n", "mean_score", "mean_target", "gap"]
 _HEADS = {
@@ -44,7 +44,7 @@ def section(compared: Compared) -> Section:
     for name, each in zip(compared.names, compared.evaluations, strict=True):
         try:
             row, bins = each.calibration(threshold).filter(average="detections"), each.reliability(threshold)
-        except InputError as error:  # scores that are no probabilities
+        except InputError as error:  # scores that are not probabilities
             sentences.append(f"{name} cannot be measured: {error.sentence}.")
             continue
         sentences.append(_in_words(name, bins, row["ece"][0]))
@@ -81,7 +81,7 @@ def section(compared: Compared) -> Section:
 
 
 def _marks(bins: pl.DataFrame, name: str, compared: Compared) -> list[Mark | None]:
-    """The detections in each range of scores: it includes its lower end, and the last one also its upper end."""
+    """Return the detections in each range of scores, which includes its lower end, and for the last one also its upper end."""
     if name not in compared.linked:
         return [None] * bins.height
     starts = bins["score_from"].to_list()
@@ -93,23 +93,23 @@ def _marks(bins: pl.DataFrame, name: str, compared: Compared) -> list[Mark | Non
 
 
 def _of_categories(measured: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The categories that have a detection that counts."""
+    """Return the categories with a counted detection."""
     label = label_of("categories").alias("category")
     return measured.filter(pl.col("n") > 0).select(label, pl.lit(name).alias("model"), "n", "ece", "mean_gap")
 
 
 def _in_words(name: str, bins: pl.DataFrame, ece: float | None) -> str:
-    """Say whether the scores of a model are too high or too low, by the sums over its bins."""
-    counted, weighted = pl.col("n").sum(), (pl.col("mean_score", "mean_target") * pl.col("n")).sum()
-    n, score, right = bins.select(counted, weighted).row(0)
+    """Return a sentence that the scores of a model are calibrated, too high or too low, from the sums over its bins."""
+    n_in_bins, weighted = pl.col("n").sum(), (pl.col("mean_score", "mean_target") * pl.col("n")).sum()
+    n, score, right = bins.select(n_in_bins, weighted).row(0)
     if not n or ece is None:
         return f"{name} has no detections that count."
     score, right = score / n, right / n
     if abs(right - score) >= _CLOSE:
-        found = f"scores are too {'low' if right > score else 'high'}"
+        verdict = f"scores are too {'low' if right > score else 'high'}"
     elif ece >= _CLOSE:
-        found = "scores fit on average, but are too high in some ranges and too low in others"
+        verdict = "scores fit on average, but are too high in some ranges and too low in others"
     else:
-        found = "scores are calibrated"
+        verdict = "scores are calibrated"
     shares = f"{100 * right:.0f} % of {n:,} detections are right" if n > 1 else f"the only detection is {_RIGHT[right > 0]}"
-    return f"{name}: {found}. Their mean is {score:.3f}, and {shares} (ECE {ece:.3f})."
+    return f"{name}: {verdict}. Their mean is {score:.3f}, and {shares} (ECE {ece:.3f})."

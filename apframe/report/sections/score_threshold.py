@@ -1,4 +1,4 @@
-"""The score threshold: precision, recall and F1 against the score, and the scores that are best."""
+"""The score threshold: precision, recall and F1 against the score, and the best scores."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def section(compared: Compared) -> Section:
 
 
 def _best(table: pl.DataFrame, name: str) -> str:
-    """The best score of all categories together in words."""
+    """Return the best score of all categories together in words."""
     best = table.filter("is_best")
     if table.is_empty():
         return f"{name} has no detections."
@@ -65,7 +65,7 @@ def _best(table: pl.DataFrame, name: str) -> str:
 
 
 def _here(compared: Compared, point: OperatingPoint) -> Table:
-    """Counts and rates at the operating point, which follow the slider."""
+    """Return counts and rates at the operating point, which follow the slider."""
     columns = ["score", *_RATES, *_COUNTS]
     now = pl.concat(each.head(1) for each in point.counts)
     frame = now.select(pl.Series("model", compared.names), *columns)
@@ -87,14 +87,14 @@ def _some(frame: pl.DataFrame, compared: Compared) -> Table:
 
 
 def _mark(compared: Compared, model: str, count: str, score: float | None = None, n: int | None = None) -> Mark | None:
-    """The detections or annotations that are counted from a score on, and how many; by default, from that of the slider on."""
+    """Return the detections or annotations counted from a score on, by default from the slider's score, with their number."""
     if model not in compared.linked or n == 0:
         return None
     return Mark({"model": model, "outcome": count} | ({} if score is None else {"at": str(score)}), n)
 
 
 def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: OperatingPoint) -> Markup:
-    """Precision, recall and F1 against the score, and precision against recall."""
+    """Draw precision, recall and F1 against the score, and precision against recall."""
     names, ends = compared.names, point.ends
     spots = [_spots(k, compared, point) for k in range(len(names))]
     curves = [table.with_columns(curve=pl.lit(name)) for name, table in zip(names, pooled, strict=True)]
@@ -114,7 +114,7 @@ def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: Operating
 
 
 def _spots(model: int, compared: Compared, point: OperatingPoint) -> list[tuple[dict[str, Any], Mark | None]]:
-    """Points of the curves of a model at every fifth position, each with the detections from its score to the next one's."""
+    """Return points of a model's curves at every fifth position, each with the detections up to the next point's score."""
     name = compared.names[model]
     if name not in compared.linked:
         return []
@@ -130,7 +130,7 @@ def _spots(model: int, compared: Compared, point: OperatingPoint) -> list[tuple[
 
 
 def _at(table: pl.DataFrame, name: str, point: OperatingPoint, best: float) -> pl.DataFrame:
-    """The counts of a model at some scores, and at the best one."""
+    """Return the counts of a model at some scores, and at the best one."""
     low, high = point.ends
     scores = sorted({*(low + share * (high - low) for share in _CHOSEN), best})
     is_best = pl.when(pl.col("score") == best).then(pl.lit("best F1")).otherwise(pl.lit(""))
@@ -139,14 +139,14 @@ def _at(table: pl.DataFrame, name: str, point: OperatingPoint, best: float) -> p
 
 
 def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
-    """The best score of each category and the numbers there, and its curves: those with the most objects first."""
-    shown = ["score_threshold", *(_RATES if len(compared.names) == 1 else ["f1"])]
+    """Return the best score of each category with its numbers and curves, categories with the most objects first."""
+    columns = ["score_threshold", *(_RATES if len(compared.names) == 1 else ["f1"])]
     table, heads = pl.DataFrame(), dict[str, str]()
     best = of_each(lambda each: each.operating_points("f1", compared.iou_threshold), compared.evaluations)
     for number, (name, rows) in enumerate(zip(compared.names, best, strict=True)):
         if not number:
             table = rows.select("category_id", category=label_of("categories"), objects=pl.col("tp") + pl.col("fn"))
-        named = {f"{column} {number}": column for column in shown}
+        named = {f"{column} {number}": column for column in columns}
         of = f"{name}: " if len(compared.names) > 1 else ""
         heads |= {new: f"{of}{TITLES.get(column, column)}" for new, column in named.items()}
         table = table.join(rows.select("category_id", **named), on="category_id", how="left", maintain_order="left")
@@ -158,7 +158,7 @@ def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
 
 
 def _cells(compared: Compared, category_ids: pl.Series, ends: tuple[float, float]) -> dict[str, list[Markup]]:
-    """The curves of categories against the score, a column for each rate."""
+    """Draw the curves of categories against the score, a column for each rate."""
     place = pl.DataFrame({"category_id": category_ids}).with_row_index("row")
     columns = ["category_id", "is_best", "score_threshold", *_RATES]
     curves = of_each(lambda each: each.thresholds(compared.iou_threshold).select(columns), compared.evaluations[: len(CLASSES)])

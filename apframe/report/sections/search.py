@@ -1,4 +1,4 @@
-"""The sections about search runs as a whole: what was compared, which is better, where, and by which rules."""
+"""The sections about search runs as a whole: the comparison, the slices, and the rules."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HEADS = HEADS | {"share_best": "how sure the run leads", "n_queries": "queries"
 
 
 def better(searched: Searched) -> Section:
-    """The means of the runs: of one with intervals, of two with their differences, of three or more a leaderboard."""
+    """Return the section of means: of one run with intervals, of two with their differences, of three or more a leaderboard."""
     evaluation, names = searched.evaluation, searched.names
     heading = f"How good is {names[0]}?" if len(names) == 1 else "Which run is best?"
     heading = f"Is {names[1]} better?" if searched.is_pair else heading
     blocks = list[Block]()
     if searched.plain:
         blocks = (_of_one if len(names) == 1 else _of_pair if searched.is_pair else _of_several)(searched)
-    others = searched.beside(evaluation.summary.filter(~pl.col("measure").is_in(searched.plain)), ["measure"])
+    others = searched.side_by_side(evaluation.summary.filter(~pl.col("measure").is_in(searched.plain)), ["measure"])
     if not others.is_empty():
         blocks.append(Table(others, "Measures without intervals, as they are no plain means", searched.columns))
     _, *more = _answers(searched)
@@ -38,12 +38,12 @@ def better(searched: Searched) -> Section:
 
 
 def answer(searched: Searched) -> str:
-    """Return the sentence that says how good a run is, whether the second of two is better, or which one leads."""
+    """Return the sentence with the mean of a run, the difference of two runs, or the leader of several."""
     return _answers(searched)[0]
 
 
 def levels(searched: Searched) -> pl.DataFrame:
-    """Return the mean of each run by the measure that stands for all: run, estimate, low and high."""
+    """Return the mean of each run by the main measure: run, estimate, low and high."""
     rows = (
         searched.board
         if len(searched.names) > 1
@@ -55,7 +55,7 @@ def levels(searched: Searched) -> pl.DataFrame:
 
 
 def _answers(searched: Searched) -> list[str]:
-    """Say what the first measure shows, the most important sentence first."""
+    """Return sentences about the main measure, the most important one first."""
     if not searched.plain:
         return [f"No measure of {in_words(searched.names)} is a plain mean, so there are no intervals."]
     if len(searched.names) > 1:
@@ -66,7 +66,7 @@ def _answers(searched: Searched) -> list[str]:
 
 
 def common_queries(searched: Searched) -> list[str]:
-    """Return a line that says how many queries differences are over, where one of two runs has a query that the other lacks."""
+    """Return a line with the number of common queries, if one of two runs has a query that the other lacks."""
     if searched.measure not in searched.plain:
         return []
     values = searched.evaluation.per_query.filter(measure=searched.measure).drop_nulls("value")
@@ -77,8 +77,8 @@ def common_queries(searched: Searched) -> list[str]:
     n_of = [counted(n, "query") for n in common.values()]
     if searched.is_pair:
         return [f"Both means and their difference are over the {n_of[0]} that both runs have."]
-    said = ", ".join(f"{n} with {name}" for n, name in zip(n_of, common, strict=True))
-    which = f"Differences from {searched.names[0]} are over the queries that both runs have ({said})"
+    counts_of_common = ", ".join(f"{n} with {name}" for n, name in zip(n_of, common, strict=True))
+    which = f"Differences from {searched.names[0]} are over the queries that both runs have ({counts_of_common})"
     return [f"{which}; means are over all queries of each run."]
 
 
@@ -101,27 +101,27 @@ def _of_several(searched: Searched) -> list[Block]:
 
 
 def _leader(board: pl.DataFrame) -> list[str]:
-    """Say which run has the highest value of the first measure."""
+    """Return a sentence about the run with the highest value of the first measure."""
     first = board.filter(pl.col("measure") == pl.col("measure").first())
     return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}))]
 
 
 def _sentences(differences: pl.DataFrame) -> list[str]:
-    """Say what the first measure shows of each pair of runs."""
+    """Return a sentence about the first measure for each pair of runs."""
     rows = differences.rename({"measure": "metric"}).filter(pl.col("metric") == pl.col("metric").first())
     return [" ".join(difference_sentences(row, rows.height, "query")) for row in rows.iter_rows(named=True)]
 
 
 def where(searched: Searched) -> Section | None:
-    """Return the section of the first measure by attributes of the queries; None if no attribute was asked for."""
+    """Return the section of the first measure by attributes of the queries; None without attributes."""
     blocks, sentences = list[Block](), list[str]()
     of_pair = dict(searched.by_attribute)
     for key in searched.by:
         caption = f"{searched.measure} by {key}"
         if key in of_pair:
             found = of_pair[key]
-            said = comparison_sentences(found.rename({"measure": "metric"}), [key], unit="query")
-            sentences += [text.replace(":", f" by {key}:", 1) for text in said]
+            slice_sentences = comparison_sentences(found.rename({"measure": "metric"}), [key], unit="query")
+            sentences += [text.replace(":", f" by {key}:", 1) for text in slice_sentences]
             found = found.rename({key: "key"})  # it may be called what another column is
             shown = _differences(searched, found, "key", caption)
             marks = {"key": searched.value_marks(key, found["key"], found["n_units"])}
@@ -129,7 +129,7 @@ def where(searched: Searched) -> Section | None:
         else:
             rows = searched.evaluation.by(key).filter(measure=searched.measure)
             counts = rows.group_by(key, maintain_order=True).agg(pl.max("n_queries"))
-            wide = searched.beside(rows, [key])
+            wide = searched.side_by_side(rows, [key])
             table = counts.join(wide, on=key, how="left", nulls_equal=True, maintain_order="left")
             marks = {key: searched.value_marks(key, table[key], table["n_queries"])}
             blocks.append(Table(table, caption, _HEADS | searched.columns, links=marks))
@@ -142,7 +142,7 @@ def rules(searched: Searched) -> Section:
     own = " Documents with the same id as their query are removed before." if options.get("own_document") == "remove" else ""
     left_out = {"skip": "is left out", "zero": "counts as 0", "error": "is an error"}
     unjudged = "count as not relevant" if options["unjudged"] == "nonrelevant" else "are removed before documents are ranked"
-    said = {
+    texts = {
         "Numbers": f"Documents are ranked by score; equal scores and rounding are as in trec_eval {options['trec_eval']}. "
         f"In a mean each evaluated query counts the same{'; differences are over the queries that both runs have' * several}.",
         "Missing": f"A judged query that is not in a run {left_out[options['missing']]}; one without relevant documents "
@@ -156,27 +156,27 @@ def rules(searched: Searched) -> Section:
         corrected = (
             "not corrected for the number of measures" if searched.is_pair else "corrected for the number of pairs of runs"
         )
-        said[p] = f"It is that of the paired t test: how surprising a difference would be between equal runs, {corrected}."
+        texts[p] = f"It is that of the paired t test: how surprising a difference would be between equal runs, {corrected}."
         if searched.is_pair:
-            said["Detectable difference"] = (
+            texts["Detectable difference"] = (
                 "A true difference of this size would be found in four of five sets of queries like this one."
             )
             if searched.by:
-                said["q"] = "It is p, corrected for the number of groups of queries in a table."
+                texts["q"] = "It is p, corrected for the number of groups of queries in a table."
         else:
-            said["Draws"] = (
+            texts["Draws"] = (
                 f"The means of all runs were drawn 10,000 times, starting from seed {searched.seed}, "
                 "from the normal distribution in which they would vary together with other queries."
             )
-    said["Limits"] = f"Tables have at most {MOST_ROWS} rows. A line says what was left out."
-    said["File"] = f"{ALONE}. {SAME_BYTES}"
+    texts["Limits"] = f"Tables have at most {MOST_ROWS} rows. A line says what was left out."
+    texts["File"] = f"{ALONE}. {SAME_BYTES}"
     calls = "a.compare(), a.leaderboard()" if several else "a.intervals()"
-    said["In Python"] = f"{calls}, a.per_query, a.coverage and a.bounds() have the same numbers."
-    return Section(KEY, HEADING, (), (*_facts(searched), described(said)))
+    texts["In Python"] = f"{calls}, a.per_query, a.coverage and a.bounds() have the same numbers."
+    return Section(KEY, HEADING, (), (*_facts(searched), described(texts)))
 
 
 def _facts(searched: Searched) -> list[Block]:
-    """The runs, judgements, measures and versions."""
+    """Return the runs, judgements, measures and versions."""
     evaluation, names = searched.evaluation, searched.names
     judged = evaluation.judgements
     n_relevant = judged.filter(pl.col("relevance") >= lowest_level(evaluation.measures)).height

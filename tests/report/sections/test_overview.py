@@ -13,7 +13,7 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.first_screen import first_screen_markup
 from apframe.report.marks import Mark
-from apframe.report.searched import Searched, together
+from apframe.report.searched import Searched, merge_runs
 from apframe.report.sections import leaderboard, models_compared, overview, search
 from tests.conformance.rows import HAND as TINY
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
@@ -178,7 +178,7 @@ def test_runs_that_differ_from_the_first_one() -> None:
 def test_the_lowest_queries_of_one_run() -> None:
     """Queries without relevant documents have 0 anyway: they are not named."""
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[0], queries=DATA / "queries.csv")
-    searched = Searched(*together([found], ["lexical"]))
+    searched = Searched(*merge_runs([found], ["lexical"]))
     first = overview.of_runs(searched)
     relevant = found.judgements.filter(pl.col("relevance") >= 1)
     rows = found.per_query.filter(measure="AP").join(relevant, on="query_id", how="semi").sort("value", "query_id").head(3)
@@ -187,5 +187,5 @@ def test_the_lowest_queries_of_one_run() -> None:
     assert first.chips[0].words.startswith("BC547 transistor heat sink table ")
     assert first.chips_about == "Queries with the lowest AP:"
     with pytest.warns(apf.exceptions.FewUnitsWarning):
-        equal = overview.of_runs(Searched(*together([apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP")], ["a"])))
+        equal = overview.of_runs(Searched(*merge_runs([apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP")], ["a"])))
     assert (equal.chips_about, equal.chips) == ("", [])

@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.report.searched import Searched, together
+from apframe.report.searched import Searched, merge_runs
 from apframe.report.section import Chart, Details, Fragment, Section, Table
 from apframe.report.sections import queries
 from tests.report.sections.test_search import DATA, RUNS
@@ -108,7 +108,7 @@ def test_queries_without_the_attribute_are_filtered_too() -> None:
     qrels = {query_id: {"d": 1} for query_id in "pqr"}
     attributes = {"query_id": ["p", "q"], "kind": ["long", None]}
     found = apf.evaluate_run(qrels, qrels, "AP", queries=attributes)
-    form, table, _ = queries.each(Searched(*together([found], ["a"]), by=["kind"])).blocks
+    form, table, _ = queries.each(Searched(*merge_runs([found], ["a"]), by=["kind"])).blocks
     assert isinstance(form, Fragment) and isinstance(table, Table)
     assert '<option value="long">long</option><option value="–">–</option>' in form.markup
     assert table.row_data == ["0", "1", "1"]
@@ -116,15 +116,15 @@ def test_queries_without_the_attribute_are_filtered_too() -> None:
 
 def test_no_difference_has_no_chart() -> None:
     lexical = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
-    section = queries.changed(Searched(*together([lexical, lexical], ["a", "b"])))
+    section = queries.changed(Searched(*merge_runs([lexical, lexical], ["a", "b"])))
     assert section is not None
     assert (section.sentences, section.blocks) == (("By AP, b wins 0 queries and loses 0; 60 are the same.",), [])
-    assert queries.changed(Searched(*together([lexical], ["a"]))) is None
+    assert queries.changed(Searched(*merge_runs([lexical], ["a"]))) is None
 
 
 def test_names_of_runs_may_be_those_of_columns() -> None:
     runs = [apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": score, "e": 0.5}}, "AP") for score in (0.1, 0.9)]
-    searched = Searched(*together(runs, ["difference", "query_id"]))
+    searched = Searched(*merge_runs(runs, ["difference", "query_id"]))
     (won,) = frames(queries.changed(searched))
     assert won.rows() == [("q", 0.5, 1.0, 0.5, 1)]
     assert frames(queries.each(searched))[0].rows() == [("q", 0.5, 1.0, 1)]
@@ -133,7 +133,7 @@ def test_names_of_runs_may_be_those_of_columns() -> None:
 @pytest.mark.slow
 def test_of_one_run_every_measure_is_shown() -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
-    section = queries.each(Searched(*together([one], ["a"])))
+    section = queries.each(Searched(*merge_runs([one], ["a"])))
     (table,) = frames(section)
     assert table.columns == ["query_id", "AP", "nDCG@10", "P@10", "R@100", "RR", "n_relevant"]
     ap = one.per_query.filter(measure="AP")["value"]
@@ -177,11 +177,11 @@ def test_long_runs_are_not_evaluated_again(two: apf.RunEvaluation, monkeypatch: 
 
 def test_documents_that_were_removed() -> None:
     removed = apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0, "e": 0.5}}, "AP", unjudged="remove")
-    section = queries.coverage(Searched(*together([removed], ["a"])))
+    section = queries.coverage(Searched(*merge_runs([removed], ["a"])))
     assert section.sentences[-1] == "Documents without judgement were removed."
     assert len(section.blocks) == 1
 
 
 def test_no_measure_with_a_plain_mean() -> None:
     without = apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "GMAP")
-    assert len(queries.coverage(Searched(*together([without], ["a"]))).blocks) == 2
+    assert len(queries.coverage(Searched(*merge_runs([without], ["a"]))).blocks) == 2

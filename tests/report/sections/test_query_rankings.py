@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.report.searched import Searched, together
+from apframe.report.searched import Searched, merge_runs
 from apframe.report.section import Details, Fragment
 from apframe.report.sections.query_rankings import ranking_lines, rankings
 from tests.report.sections.test_search import DATA, RUNS
@@ -89,22 +89,22 @@ def test_ranks_are_those_of_the_measures() -> None:
 def test_relevant_documents_that_come_later_are_counted() -> None:
     qrels = {"q": {f"d{k:02}": 1 for k in range(30)}}
     run = {"q": {f"d{k:02}": 100.0 - k for k in range(25)}}
-    lines = ranking_lines(Searched(*together([apf.evaluate_run(qrels, run, "P@5 AP")], ["a"])))
+    lines = ranking_lines(Searched(*merge_runs([apf.evaluate_run(qrels, run, "P@5 AP")], ["a"])))
     assert lines["rank"].to_list() == [*range(1, 16)] and lines["n_more"].unique().to_list() == [15]
     assert lines["moved"].unique().to_list() == [""]
-    text = markup(Searched(*together([apf.evaluate_run(qrels, run, "P@5 AP")], ["a"])))
+    text = markup(Searched(*merge_runs([apf.evaluate_run(qrels, run, "P@5 AP")], ["a"])))
     assert "15 more relevant documents came later or were not found." in text and "moved" not in text
 
 
 def test_relevance_is_in_words() -> None:
     qrels = {"q": {"two": 2, "one": 1, "zero": 0, "pool": -1}}
     run = {"q": {"two": 5.0, "one": 4.0, "zero": 3.0, "pool": 2.0, "other": 1.0}}
-    text = markup(Searched(*together([apf.evaluate_run(qrels, run, "AP(rel=2)")], ["a"])))
+    text = markup(Searched(*merge_runs([apf.evaluate_run(qrels, run, "AP(rel=2)")], ["a"])))
     cells = re.findall(r"<td>([^<]*)</td>", text)
     assert cells[1::3] == ["two", "one", "zero", "pool", "other"]
     assert cells[2::3] == ["● relevant, 2", "not relevant, 1", "not relevant", "? not judged", "? not judged"]
     half = apf.evaluate_run({"q": {"a": 1, "b": 0.5}}, {"q": {"a": 2.0, "b": 1.0}}, "AP", relevance_level=0.5)
-    assert "● relevant, 0.5<" in markup(Searched(*together([half], ["a"])))
+    assert "● relevant, 0.5<" in markup(Searched(*merge_runs([half], ["a"])))
 
 
 def test_queries_that_one_run_lacks_and_ids_that_look_like_html() -> None:

@@ -13,7 +13,7 @@ import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.report.html_tables import table_markup
-from apframe.report.searched import MOST_BARS, Searched, evenly, together
+from apframe.report.searched import MOST_BARS, Searched, evenly, merge_runs
 from apframe.report.section import Fragment, Table
 from apframe.report.sections import search
 from tests.report.read_back import number, read_tables
@@ -49,13 +49,13 @@ def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluatio
     assert search.better(pair).sentences == []
     sentence = search.answer(pair)
     assert sentence == "run_hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157, p < 0.001)."
-    other, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in (RUNS[0], RUNS[2])], ["lexical", "dense"])
+    other, names = merge_runs([apf.evaluate_run(DATA / "qrels.txt", path) for path in (RUNS[0], RUNS[2])], ["lexical", "dense"])
     sentence = search.answer(Searched(other, names))
     assert sentence == (
         "No significant difference in AP: −0.058 for dense (95 % CI −0.145 to +0.030). "
         "With 59 queries, differences below about 0.122 cannot be told from chance."
     )
-    worse, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in RUNS[1:] + RUNS[:1]], ["h", "d", "l"])
+    worse, names = merge_runs([apf.evaluate_run(DATA / "qrels.txt", path) for path in RUNS[1:] + RUNS[:1]], ["h", "d", "l"])
     sentences = search.better(Searched(worse, names)).sentences
     assert search.answer(Searched(worse, names)) == "h has the highest AP, 0.586, and leads in 100 % of sets like this one."
     assert sentences == [
@@ -80,7 +80,7 @@ def test_p_is_that_of_compare_and_of_the_command(two: apf.RunEvaluation, capsys:
 @pytest.mark.slow
 def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
-    evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
+    evaluation, names = merge_runs([two, dense], ["lexical", "hybrid", "dense"])
     section = search.better(Searched(evaluation, names))
     board, others = (block.frame for block in section.blocks if isinstance(block, Table))
     assert board["run"].unique().sort().to_list() == sorted(names)
@@ -100,14 +100,14 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
 def test_which_queries_differences_are_over(two: apf.RunEvaluation) -> None:
     """The dense run lacks one of the 60 queries, so that the means of pairs are not those of the runs."""
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
-    evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
+    evaluation, names = merge_runs([two, dense], ["lexical", "hybrid", "dense"])
     (note,) = search.better(Searched(evaluation, names)).notes
     assert note == (
         "Differences from lexical are over the queries that both runs have (59 queries with dense); "
         "means are over all queries of each run."
     )
     lexical = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
-    (note,) = search.better(Searched(*together([lexical, dense], ["lexical", "dense"]))).notes
+    (note,) = search.better(Searched(*merge_runs([lexical, dense], ["lexical", "dense"]))).notes
     assert note == "Both means and their difference are over the 59 queries that both runs have."
     assert search.better(Searched(two, ["run_lexical", "run_hybrid"])).notes == []
 
@@ -128,9 +128,9 @@ def test_measures_without_plain_means_have_no_intervals() -> None:
     _, others = (block.frame for block in section.blocks if isinstance(block, Table))
     wanted = mixed.summary.filter(measure="GMAP")["value"].to_list()
     assert others.rows() == [("GMAP", *wanted)]
-    alone = search.better(Searched(*together([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
+    alone = search.better(Searched(*merge_runs([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
     assert alone.sentences == [] and len(alone.blocks) == 1
-    nothing_plain = search.answer(Searched(*together([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
+    nothing_plain = search.answer(Searched(*merge_runs([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
     assert nothing_plain == "No measure of a is a plain mean, so there are no intervals."
 
 
@@ -147,14 +147,14 @@ def test_methods_in_words(two: apf.RunEvaluation) -> None:
     assert isinstance(block, Fragment)
     assert "It is that of the paired t test" in block.markup and "drawn" not in block.markup
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
-    block = search.rules(Searched(*together([two, dense], ["a", "b", "c"]), seed=7)).blocks[-1]
+    block = search.rules(Searched(*merge_runs([two, dense], ["a", "b", "c"]), seed=7)).blocks[-1]
     assert isinstance(block, Fragment) and "drawn 10,000 times, starting from seed 7" in block.markup
 
 
 def test_policies_in_words() -> None:
     options = {"missing": "zero", "no_relevant": "skip", "unjudged": "remove"}
     one = apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP", **options)
-    block = search.rules(Searched(*together([one], ["a"]))).blocks[-1]
+    block = search.rules(Searched(*merge_runs([one], ["a"]))).blocks[-1]
     assert isinstance(block, Fragment)
     assert "not in a run counts as 0; one without relevant documents is left out" in block.markup
     assert "without judgement are removed" in block.markup

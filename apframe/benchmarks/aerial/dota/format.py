@@ -157,15 +157,17 @@ def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
     lines = lines.with_columns(key=text.str.extract(_HEADER_LINE, 1), value=text.str.extract(_HEADER_LINE, 2))
     header = pl.DataFrame({"file": range(len(paths))}, schema={"file": lines.schema["file"]})
     for key, name in _HEADER.items():
-        said = lines.filter(key=key)
-        refuse_lines(paths, said, ~said["file"].is_first_distinct(), f"{key} is repeated")
+        values = lines.filter(key=key)
+        refuse_lines(paths, values, ~values["file"].is_first_distinct(), f"{key} is repeated")
         if key == "gsd":
             value = pl.when(~pl.col("value").str.to_lowercase().is_in(_NO_GSD)).then("value")
-            said = said.with_columns(value=Lines("", paths, said).numbers(said.select(value.alias(key)))[key])
+            values = values.with_columns(value=Lines("", paths, values).numbers(values.select(value.alias(key)))[key])
         else:
-            said = said.with_columns(value=pl.when(pl.col("value") != "").then("value"))
-        if said["value"].count():
-            header = header.join(said.select("file", pl.col("value").alias(name)), on="file", how="left", maintain_order="left")
+            values = values.with_columns(value=pl.when(pl.col("value") != "").then("value"))
+        if values["value"].count():
+            header = header.join(
+                values.select("file", pl.col("value").alias(name)), on="file", how="left", maintain_order="left"
+            )
     return header.drop("file")
 
 
@@ -188,9 +190,9 @@ def _difficulty(frame: pl.DataFrame) -> pl.Expr:
 def _written_difficulty(frame: pl.DataFrame) -> pl.Expr:
     """The difficulty where it is a whole number that says the same as `ignore`; else 0 or 1."""
     ignore = pl.col("ignore") if "ignore" in frame.columns else pl.lit(False)
-    given = _difficulty(frame)
-    whole = given.cast(pl.Int64, strict=False)
-    return pl.when((whole == given) & ((whole != 0) == ignore)).then(whole).otherwise(ignore.cast(pl.Int64))
+    difficulty = _difficulty(frame)
+    whole = difficulty.cast(pl.Int64, strict=False)
+    return pl.when((whole == difficulty) & ((whole != 0) == ignore)).then(whole).otherwise(ignore.cast(pl.Int64))
 
 
 def _is_rotated(frame: pl.DataFrame) -> bool:
@@ -203,14 +205,14 @@ def _has_corners(frame: pl.DataFrame) -> pl.Expr:
 
 def _with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with its corners as eight columns, those of its box where it has none."""
-    given = pl.col("corners") if "corners" in frame.columns else pl.lit(None, pl.List(pl.Float64))
+    corners_or_null = pl.col("corners") if "corners" in frame.columns else pl.lit(None, pl.List(pl.Float64))
     angle = pl.col("angle").fill_null(0) if "angle" in frame.columns else pl.lit(0.0)
-    is_finite = given.list.eval(pl.element().is_finite().fill_null(False)).list.all()
-    wrong = frame.select(((given.list.len() != 8) | ~is_finite).fill_null(False)).to_series()
+    is_finite = corners_or_null.list.eval(pl.element().is_finite().fill_null(False)).list.all()
+    wrong = frame.select(((corners_or_null.list.len() != 8) | ~is_finite).fill_null(False)).to_series()
     refuse_rows(table, frame, wrong, "corners are not 8 finite numbers", "correct them")
     _refuse_boxless(table, frame.filter(~_has_corners(frame)))
     corners = turned_corners(angle)
-    own = {name: given.list.get(k, null_on_oob=True) for k, name in enumerate(_CORNERS)}
+    own = {name: corners_or_null.list.get(k, null_on_oob=True) for k, name in enumerate(_CORNERS)}
     return frame.with_columns(pl.coalesce(own[name], made).alias(name) for name, made in zip(_CORNERS, corners, strict=True))
 
 

@@ -98,8 +98,8 @@ def _read(table: str, paths: list[Path]) -> tuple[Lines, pl.DataFrame]:
     lines = Lines(table, paths, read_lines(paths).with_columns(fields=text.str.split(",")))
     frame = lines.take(_LAYOUT, _LAYOUT)
     category = frame["category_id"].cast(pl.Int64, strict=False)
-    known = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
-    lines.refuse(~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
+    is_known_category = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
+    lines.refuse(~is_known_category.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
     for name in ("width", "height"):
         lines.refuse_malformed(frame[name] < 0, f"{name} is negative")
     return lines, frame.with_columns(category.alias("category_id"))

@@ -43,7 +43,7 @@ _SIDES = ("left", "top", "right", "bottom")
 
 @dataclass(frozen=True)
 class ExclusionRegions(Rule):
-    """What has half of its box or more in annotations of some categories of its image is removed.
+    """Remove objects with half or more of their box inside annotations of some categories of the image.
 
     Boxes are rounded, regions reach one pixel further to the left and to the top, and both end at the edges of the image, if
     its size is known. What several regions share counts once.
@@ -90,8 +90,8 @@ def _edges(frame: pl.DataFrame, sizes: pl.DataFrame, before: int = 0) -> pl.Data
         last = pl.col(size).cast(pl.Float64).fill_null(float("inf"))
         first = pl.min_horizontal(start, last)
         edges += [(first - before).alias(end), pl.min_horizontal(pl.col(start) + pl.col(side), last).alias(f"end_{end}")]
-    made = rounded.select("image_id", *edges, area=pl.col("width") * pl.col("height"))
-    return made.rename({"end_left": "right", "end_top": "bottom"}).select("image_id", *_SIDES, "area")
+    corners = rounded.select("image_id", *edges, area=pl.col("width") * pl.col("height"))
+    return corners.rename({"end_left": "right", "end_top": "bottom"}).select("image_id", *_SIDES, "area")
 
 
 def _rounded(value: pl.Expr) -> pl.Expr:
@@ -132,8 +132,8 @@ def share_inside(boxes: pl.DataFrame, pieces: pl.DataFrame) -> pl.Series:
         (pl.min_horizontal(end, f"{end}_right") - pl.max_horizontal(start, f"{start}_right")).clip(0)
         for start, end in (("left", "right"), ("top", "bottom"))
     ]
-    found = rows.join(pieces.lazy(), on="image_id").select("row", inside=shared[0] * shared[1])
-    sums = found.group_by("row").agg(pl.col("inside").sum()).collect()
+    shared_areas = rows.join(pieces.lazy(), on="image_id").select("row", inside=shared[0] * shared[1])
+    sums = shared_areas.group_by("row").agg(pl.col("inside").sum()).collect()
     inside = boxes.select("area").with_row_index("row").join(sums, on="row", how="left", maintain_order="left")
     return inside.select((pl.col("inside").fill_null(0) / pl.col("area")).alias("share")).to_series()
 

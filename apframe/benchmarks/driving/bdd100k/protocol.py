@@ -50,20 +50,20 @@ class DisjointMasks(Rule):
         """
         if "mask" not in inputs.protocol.similarity.needs or inputs.detections.is_empty():
             return inputs
-        found, images = inputs.detections, inputs.dataset.images
-        if "mask" not in found.columns:
+        detections, images = inputs.detections, inputs.dataset.images
+        if "mask" not in detections.columns:
             raise lacking(inputs.protocol.similarity, "detections", "mask")
         masks = inputs.prepared.get("detection_shapes")
-        masks = masks or prepare_shapes("detections", found, images, inputs.protocol.similarity)
-        cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
+        masks = masks or prepare_shapes("detections", detections, images, inputs.protocol.similarity)
+        cells = detections.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
         overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
         if overlapping.is_empty():
             return replace(inputs, prepared={**inputs.prepared, "detection_shapes": masks})
-        lost = found["image_id"].gather(overlapping).unique().sort()
-        kept = ~is_known(found["image_id"], lost)
+        lost = detections["image_id"].gather(overlapping).unique().sort()
+        kept = ~is_known(detections["image_id"], lost)
         warn(
             f"predicted masks overlap on {counted(len(lost), 'image')} ({listed(lost.to_list())}), which lose all their "
-            f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {inputs.protocol.name}",
+            f"{counted(detections.height - int(kept.sum()), 'detection')} by the rules of {inputs.protocol.name}",
             ShapesLeftOutWarning,
         )
         return replace(inputs, prepared={"detection_shapes": masks}).keep_detections(kept)

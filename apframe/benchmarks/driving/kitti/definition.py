@@ -45,10 +45,10 @@ class R11(AtCutOffs):
         >>> R40().at_positions(11)
         R11()
         """
-        known = {11: R11(), 40: R40()}
-        if positions not in known:
+        definitions = {11: R11(), 40: R40()}
+        if positions not in definitions:
             raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
-        return known[positions]
+        return definitions[positions]
 
 
 class R40(R11):

@@ -82,11 +82,11 @@ class Kitti(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        found = _read(path, (*_LAYOUT, "score"))
+        detections = _read(path, (*_LAYOUT, "score"))
         program = "KITTI's own program stops here, and other tools evaluate only images with a file: to do that, list them"
         remedy = f"{program} ({option_name('split', 'val')}, {option_name('images', '')})"
         warn_of_missing(path, dataset, image_ids(text_files(path)), "result file", remedy)
-        return found
+        return detections
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -131,7 +131,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
         file, _, where = places_of(frame, flat)
         problem = f"{paths[file]}: height, width and length are not all positive{where}"
         warn(f"{problem}; these objects have no cuboid, and match nothing in 3D and seen from above", ShapesLeftOutWarning)
-    known = {
+    required = {
         name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name], strict=False)
         for name, unknown in _UNKNOWN.items()
     }
@@ -143,7 +143,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
         *CUBOID,
         OF_SOURCE,
         **from_edges(_EDGES),
-        **known,
+        **required,
     )
 
 
@@ -158,9 +158,9 @@ def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
             is_said &= value.cast(pl.Int64, strict=False) == value
         values[name] = pl.when(is_said).then(value)
     lacking = {name: pl.lit(None, pl.Float64) for name in CUBOID if name not in frame.columns}
-    said = frame.with_columns(**values, **lacking)
-    has_cuboid = _before_camera(said).select(_HAS_CUBOID.fill_null(False)).to_series()
-    return said.with_columns(pl.when(has_cuboid).then(pl.col(CUBOID)))
+    writable = frame.with_columns(**values, **lacking)
+    has_cuboid = _before_camera(writable).select(_HAS_CUBOID.fill_null(False)).to_series()
+    return writable.with_columns(pl.when(has_cuboid).then(pl.col(CUBOID)))
 
 
 def _before_camera(frame: pl.DataFrame) -> pl.DataFrame:

@@ -76,12 +76,12 @@ class RequireAlpha(Rule):
         """
         for table in ("annotations", "detections"):
             refuse_unusable(inputs, table, ["alpha"])
-        found = inputs.detections
-        if "alpha" not in found.columns or found["alpha"].null_count() in (0, found.height):
+        detections = inputs.detections
+        if "alpha" not in detections.columns or detections["alpha"].null_count() in (0, detections.height):
             return inputs
-        lacking = Count("detection", found["alpha"].null_count(), of=found.height)
-        found = found.with_columns(alpha=pl.lit(None, found.schema["alpha"]))
-        return replace(inputs, detections=found).saying(Note("no AOS: {} without alpha (-10 in files)", [lacking]))
+        lacking = Count("detection", detections["alpha"].null_count(), of=detections.height)
+        detections = detections.with_columns(alpha=pl.lit(None, detections.schema["alpha"]))
+        return replace(inputs, detections=detections).saying(Note("no AOS: {} without alpha (-10 in files)", [lacking]))
 
 
 _INF = float("inf")

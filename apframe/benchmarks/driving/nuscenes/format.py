@@ -62,18 +62,18 @@ class NuScenesFormat(ReadOnly):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         samples = _samples(path)
-        found = _detections(path, samples)
+        detections = _detections(path, samples)
         if dataset is None:
-            return found
+            return detections
         images = dataset.core("images")
         rows = _rows_of(samples, images)
         if images["image_id"].dtype != pl.String and not rows:  # which is an error that others name, if there are boxes
-            return found
+            return detections
         _refuse_empty_entries(path, rows, samples)
         _warn_of_missing_samples(path, images["image_id"], set(rows.values()))
         tokens = pl.Series("image_id", list(rows), dtype=pl.String)
         meant = places_in(images)[pl.Series(list(rows.values()), dtype=pl.UInt32)]
-        return with_places(found, meant.with_columns(tokens))
+        return with_places(detections, meant.with_columns(tokens))
 
 
 def _samples(path: Path) -> dict[str, list[Any]]:
@@ -99,7 +99,7 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     tokens = fields.text("sample_token", optional=True)
     others = [token is not None and token != place for token, place in zip(tokens, places, strict=True)]
     fields.refuse_each(others, "sample_token is not the token of the list")
-    found = pl.DataFrame(
+    detections = pl.DataFrame(
         {
             "image_id": pl.Series(places, dtype=pl.String),
             "category_id": category,
@@ -109,7 +109,7 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
             "attribute": attribute.set(attribute == "", None),
         }
     )
-    return fields.sound(found)
+    return fields.sound(detections)
 
 
 def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
@@ -118,8 +118,8 @@ def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
     Results that are joined by name still have these names here. Those of several images are left out: joining refuses them.
     """
     ids = images["image_id"]
-    known = dict(zip(ids, range(len(ids)), strict=True)) if ids.dtype == pl.String else {}
-    by_id = {token: known[token] for token in samples if token in known}
+    rows_by_id = dict(zip(ids, range(len(ids)), strict=True)) if ids.dtype == pl.String else {}
+    by_id = {token: rows_by_id[token] for token in samples if token in rows_by_id}
     if len(by_id) == len(samples):
         return by_id
     places = places_of(pl.Series(list(samples), dtype=pl.String), labels_of("images", images), "images")
@@ -127,9 +127,9 @@ def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
     return by_name if len(by_name) > len(by_id) else by_id
 
 
-def _refuse_empty_entries(path: Path, known: Collection[str], samples: dict[str, list[Any]]) -> None:
+def _refuse_empty_entries(path: Path, known_tokens: Collection[str], samples: dict[str, list[Any]]) -> None:
     """An error where all entries for unknown samples are empty, so that no detection would show that they are there."""
-    unknown = set(samples).difference(known)
+    unknown = set(samples).difference(known_tokens)
     if unknown and not any(samples[token] for token in unknown):
         what = f"entries without boxes for samples that the ground truth lacks: {listed(sorted(unknown))}"
         remedy = "nuScenes' own program stops here too: remove these entries, or give the ground truth of these results"

@@ -142,16 +142,16 @@ def _refuse(path: Path, wrong: pl.Series, problem: str) -> None:
 
 def _look_up(folder: Path, table: str, key: str, frame: pl.DataFrame, owner: str) -> pl.DataFrame:
     """The frame with the columns of another table, to whose tokens a column refers; rows keep their order."""
-    known = _read(folder, owner)
-    unknown = ~frame[key].is_in(known["token"].implode())
+    owners = _read(folder, owner)
+    unknown = ~frame[key].is_in(owners["token"].implode())
     if unknown.any():
         which = listed(frame[key].filter(unknown).unique(maintain_order=True).to_list())
         raise FormatError(f"{key} {which} is not in {owner}.json", path=folder / f"{table}.json")
-    return frame.join(known.rename({"token": key}), on=key, how="left", maintain_order="left")
+    return frame.join(owners.rename({"token": key}), on=key, how="left", maintain_order="left")
 
 
 def _ego_poses(folder: Path, samples: pl.DataFrame) -> pl.DataFrame:
-    """Where the car is at the key frame of the lidar: sample_token, ego_x, ego_y."""
+    """Return the position of the car at the key frame of the lidar: sample_token, ego_x, ego_y."""
     frames = _read(folder, "sample_data", "is_key_frame AND filename LIKE '%LIDAR_TOP%'")
     frames = frames.filter(pl.col("sample_token").is_in(samples["token"].implode())).unique("sample_token", maintain_order=True)
     poses = _look_up(folder, "sample_data", "ego_pose_token", frames, "ego_pose")

@@ -1,4 +1,4 @@
-"""Where objects are: how far from the car, and whether in a bicycle rack."""
+"""Places of objects: their distance from the car, and the bicycle racks that contain them."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def places_in(images: pl.DataFrame) -> pl.DataFrame:
 
 
 def _racks_in(images: pl.DataFrame) -> pl.Series:
-    given = images[RACKS]
-    dtype = given.dtype
-    if dtype == pl.String and (lists := _lists_of_json(given)) is not None:
-        given, dtype = lists, lists.dtype
+    lists_of_racks = images[RACKS]
+    dtype = lists_of_racks.dtype
+    if dtype == pl.String and (lists := _lists_of_json(lists_of_racks)) is not None:
+        lists_of_racks, dtype = lists, lists.dtype
     inner = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
     if dtype != pl.Null and not (inner is not None and (inner.is_numeric() or inner == pl.Null)):
         problem = f"must hold lists of numbers, seven for each rack, not {dtype}"
         raise ColumnError(problem, "null is for none", table="images", column=RACKS)
-    racks = given.cast(pl.List(pl.Float64))
+    racks = lists_of_racks.cast(pl.List(pl.Float64))
     n_finite = racks.list.eval(pl.element().is_finite()).list.sum().fill_null(0)
     is_wrong = (racks.list.len() % len(CUBOID) != 0) | (n_finite != racks.list.len())
     problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; null or an empty list is for none"

@@ -1,4 +1,4 @@
-"""Which scenes of nuScenes belong to a split."""
+"""The scenes of the splits of nuScenes."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def scenes_of(split: str, names: set[str], folder: Path) -> set[str]:
     >>> sorted(scenes_of("mini_val", {"scene-0061", "scene-0103", "scene-0916"}, Path("v1.0-mini")))
     ['scene-0103', 'scene-0916']
     """
-    known = {name: _scenes(numbers) for name, numbers in _NUMBERS.items()} | _custom(folder / _FILE)
-    if split == _TRAIN and split not in known:
+    scenes_by_split = {name: _scenes(numbers) for name, numbers in _NUMBERS.items()} | _custom(folder / _FILE)
+    if split == _TRAIN and split not in scenes_by_split:
         return names - scenes_of("val", names, folder)
-    if split not in known:
-        raise ParameterError(f"no split {split!r}", did_you_mean(split, [*known, _TRAIN]), path=folder)
-    missing = known[split] - names
+    if split not in scenes_by_split:
+        raise ParameterError(f"no split {split!r}", did_you_mean(split, [*scenes_by_split, _TRAIN]), path=folder)
+    missing = scenes_by_split[split] - names
     if missing:
-        there = [name for name, scenes in known.items() if scenes <= names]
+        there = [name for name, scenes in scenes_by_split.items() if scenes <= names]
         problem = f"lacks {counted(len(missing), 'scene')} of the split {split!r}, such as {min(missing)}"
         raise ParameterError(problem, f"it has all scenes of {', '.join(there) or 'no split'}", path=folder)
-    return known[split]
+    return scenes_by_split[split]
 
 
 def _scenes(numbers: str) -> set[str]:

@@ -89,7 +89,7 @@ class AddDifficultyLevel(Rule):
 
 @dataclass(frozen=True)
 class LimitSides(Rule):
-    """What has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing.
+    """Exclude objects from matching that have a compared side of .01 or less, or any side of 1,000,000 or more.
 
     Source: `iou.cc` of waymo-open-dataset.
     """

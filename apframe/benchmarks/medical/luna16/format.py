@@ -83,13 +83,13 @@ def _read(path: Path, last: str) -> pl.DataFrame:
     scans = texts[_SCAN].str.strip_chars().replace("", None)
     lines.refuse(scans.is_null(), f"{_SCAN} is missing")
     numbers = lines.numbers(texts.select(pl.col(columns[1:]).str.strip_chars()), required=True)
-    found = numbers.select(
+    marks = numbers.select(
         scans.alias("image_id"),
         pl.lit(_NODULE).alias("category_id"),
         *(pl.col(name).alias(ours) for name, ours in zip(_PLACES, CENTRE, strict=True)),
         last,
     )
-    return lines.marked(found)
+    return lines.marked(marks)
 
 
 def _warn_of_others(path: Path, scans: pl.Series) -> None:

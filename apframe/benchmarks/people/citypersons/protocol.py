@@ -47,15 +47,15 @@ class AddVisibility(Rule):
         """Annotations with `vis_ratio`; a note and a warning of those that have neither, and so are in every subset."""
         annotations, name = inputs.dataset.annotations, "vis_ratio"
         refuse_unusable(inputs, "annotations", [name])
-        known = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
+        visibility = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
         if "vis_bbox" in annotations.columns:
             box, area = pl.col("vis_bbox"), annotations["width"] * annotations["height"]
             sides = (box if annotations.schema["vis_bbox"] != pl.String else box.str.json_decode(pl.List(pl.Float64))).list
             visible = sides.get(2, null_on_oob=True) * sides.get(3, null_on_oob=True)
-            known = pl.coalesce(known, visible / area.set(area <= 0, None))
+            visibility = pl.coalesce(visibility, visible / area.set(area <= 0, None))
         elif name not in annotations.columns:
             return inputs
-        annotations = annotations.with_columns(known.alias(name))
+        annotations = annotations.with_columns(visibility.alias(name))
         refuse_not_finite("annotations", annotations, name)
         counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
         lacking = annotations["annotation_id"].filter(annotations[name].is_null() & counts).to_list()

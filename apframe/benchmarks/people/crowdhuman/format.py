@@ -91,13 +91,13 @@ class CrowdHumanFormat(ReadOnly):
                 **dict(zip(BOX, boxes.numbers("box", 4), strict=True)),
             }
         )
-        found = boxes.sound(read)
-        warn_of_pixels(path, found)
+        detections = boxes.sound(read)
+        warn_of_pixels(path, detections)
         sizes = pl.DataFrame({"image_id": named} | _sizes(records))
         warn_of_missing(path, dataset, named, "line", "CrowdDet's own evaluation stops here")
         if all(sizes[name].null_count() == sizes.height for name in SIZE):
-            return found
-        return found.join(sizes, on="image_id", how="left", maintain_order="left")
+            return detections
+        return detections.join(sizes, on="image_id", how="left", maintain_order="left")
 
 
 def _records(path: Path) -> Fields:

@@ -51,8 +51,8 @@ class IgnoreUncertain(Rule):
         uncertain = flags(inputs.dataset.annotations, "uncertain")
         if uncertain is None:
             return inputs
-        known = flags(inputs.dataset.annotations, "ignore")
-        ignore = uncertain if known is None else uncertain | known
+        ignore_flags = flags(inputs.dataset.annotations, "ignore")
+        ignore = uncertain if ignore_flags is None else uncertain | ignore_flags
         return inputs.with_annotations(inputs.dataset.annotations.with_columns(ignore.alias("ignore")))
 
 

@@ -43,12 +43,12 @@ class WiderFace(AllRows):
         step = np.where(np.isfinite(share), step, n)
         at = ((rows.list[:, None].astype(np.int64) * (n + 1) + step) * n_weightings + np.arange(n_weightings)).ravel()
         shape = (n_lists, n + 1, n_weightings)
-        ranked, found = (
+        ranked, n_true = (
             np.bincount(at, own.ravel(), n_lists * (n + 1) * n_weightings).astype(float).reshape(shape)[:, :n].cumsum(axis=1)
             for own in (rows.own, rows.own * rows.is_true[:, None])
         )
-        precision = divide(found, ranked)
+        precision = divide(n_true, ranked)
         best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
-        gains = np.diff(found, axis=1, prepend=0)
+        gains = np.diff(n_true, axis=1, prepend=0)
         area: np.ndarray = (best * gains).sum(axis=1) / np.maximum(rows.positives, np.finfo(float).tiny)
         return area

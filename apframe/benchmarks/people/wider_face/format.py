@@ -92,10 +92,10 @@ class WiderFaceFormat(ReadOnly):
             raise FormatError("holds no text file (.txt)", path=path)
         names = pl.Series("image_id", [each.relative_to(path).with_suffix("").as_posix() for each in paths], dtype=pl.String)
         _, boxes = _blocks("detections", paths, (*BOX, "score"))
-        found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX, OF_SOURCE)
-        _warn_of_unsorted(path, found)
+        detections = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX, OF_SOURCE)
+        _warn_of_unsorted(path, detections)
         warn_of_missing(path, dataset, names, "result file", "The kit's Python port stops here")
-        return found
+        return detections
 
 
 def _begins_with_picture(seen: PathContents) -> bool:
@@ -104,7 +104,7 @@ def _begins_with_picture(seen: PathContents) -> bool:
 
 
 def _has_heading(seen: PathContents) -> bool:
-    """Whether a text file begins with a name and a number, each alone in its line."""
+    """Return True if a text file begins with a name and a number, each alone in its line."""
     lines = [line.split() for line in seen.lines[:2]]
     return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()
 

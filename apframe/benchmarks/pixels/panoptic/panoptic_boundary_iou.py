@@ -64,5 +64,5 @@ class PanopticBoundaryIoU(PanopticIoU):
 
 def _have_boundaries(detections: pl.DataFrame) -> pl.Series:
     """Flags: detections whose overlaps all have the IoU of the boundaries."""
-    known = pl.element().struct.field("boundary_iou").is_not_null().all()
-    return detections["overlaps"].list.eval(known).list.first().fill_null(True)
+    has_boundary = pl.element().struct.field("boundary_iou").is_not_null().all()
+    return detections["overlaps"].list.eval(has_boundary).list.first().fill_null(True)

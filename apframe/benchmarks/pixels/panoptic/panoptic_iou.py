@@ -83,7 +83,7 @@ def refuse_repeated(annotations: pl.DataFrame) -> None:
 
 
 def are_counted(detections: pl.DataFrame) -> bool:
-    """Whether detections have the pixels that they share with annotations.
+    """Return True if detections have the pixels that they share with annotations.
 
     >>> are_counted(pl.DataFrame({"segment_id": [1]}))
     False

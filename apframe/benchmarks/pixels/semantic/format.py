@@ -62,9 +62,9 @@ class LabelMaps(ReadOnly):
         sizes = regions.unique("image_id").select("image_id", "image_height", "image_width")
         images = maps.join(sizes, on="image_id", how="left", maintain_order="left")
         names = read_text(path / _CLASSES).splitlines() if is_file(path / _CLASSES) else []
-        known = pl.DataFrame({"category_id": range(len(names)), "name": names}, {"category_id": pl.Int64, "name": pl.String})
-        labels = regions.select("category_id").unique().join(known, on="category_id", how="anti")
-        categories = pl.concat([known, labels], how="diagonal").sort("category_id")
+        named = pl.DataFrame({"category_id": range(len(names)), "name": names}, {"category_id": pl.Int64, "name": pl.String})
+        labels = regions.select("category_id").unique().join(named, on="category_id", how="anti")
+        categories = pl.concat([named, labels], how="diagonal").sort("category_id")
         annotations = regions.select("image_id", "category_id", "segment_id", area=pl.col("pixels").cast(pl.Float64))
         return {"images": images, "categories": categories, "annotations": annotations}
 
@@ -80,8 +80,8 @@ class LabelMaps(ReadOnly):
                 problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
                 raise FormatError(problem, "names without the ending are the same on both sides", path=path)
             _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
-        found = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
-        return found.select("image_id", "category_id", "segment_id", "label_map")
+        segments = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
+        return segments.select("image_id", "category_id", "segment_id", "label_map")
 
 
 def _in_folders_of(images: pl.Series, frame: pl.DataFrame) -> pl.DataFrame:
@@ -96,12 +96,12 @@ def _in_folders_of(images: pl.Series, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
     """An error where labels that the ground truth lacks are those of a color image whose three channels are the same."""
-    known = dataset.core("categories")["category_id"]
-    if dataset.merged is not None or not known.dtype.is_integer():
+    known_ids = dataset.core("categories")["category_id"]
+    if dataset.merged is not None or not known_ids.dtype.is_integer():
         return
     labels = pl.col("category_id")
     are_grey = ((labels % _GREY == 0).all() & (labels > 0).any()).over("image_id")
-    grey = regions.filter(are_grey).filter(labels > 0, ~labels.is_in(known.implode()))
+    grey = regions.filter(are_grey).filter(labels > 0, ~labels.is_in(known_ids.implode()))
     if not grey.is_empty():
         first = grey["label_map"][0]
         which = listed(grey.filter(label_map=first)["category_id"].sort().to_list())

@@ -39,10 +39,10 @@ class LabelIoU(Similarity):
     ignored: tuple[int, ...] = (255,)
 
     def __post_init__(self) -> None:
-        given = (self.ignored,) if isinstance(self.ignored, int) else tuple(self.ignored)
-        if not all(isinstance(label, int) and label >= 0 for label in given):
+        labels = (self.ignored,) if isinstance(self.ignored, int) else tuple(self.ignored)
+        if not all(isinstance(label, int) and label >= 0 for label in labels):
             raise ParameterError(f"are labels, whole numbers from 0 on, not {self.ignored!r}", option="ignored")
-        object.__setattr__(self, "ignored", given)
+        object.__setattr__(self, "ignored", labels)
 
     @property
     def void_categories(self) -> tuple[int, ...]:

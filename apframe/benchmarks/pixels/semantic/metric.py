@@ -37,8 +37,8 @@ class PixelIoU(OfSums):
         """IoU and accuracy; annotated pixels, those found, and IoU times annotated pixels, whose sums make other means."""
         import numpy as np
 
-        pixels, correct, found = sums
-        union = pixels + found - correct
+        pixels, correct, predicted = sums
+        union = pixels + predicted - correct
         iou = correct / union
         return {
             "iou": iou,

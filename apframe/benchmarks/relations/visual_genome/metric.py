@@ -32,7 +32,7 @@ class RecallByImage(OfMatches):
     by_score = True
 
     def of_images(self, share: np.ndarray) -> np.ndarray:
-        """What is averaged over images, from the share of the annotations of each that were found."""
+        """Return the values that are averaged over images, from the share of detected annotations on each."""
         return share
 
     def shares(self, cells: Cells, *place: int) -> tuple[np.ndarray, np.ndarray]:
@@ -44,8 +44,8 @@ class RecallByImage(OfMatches):
         key = rows["list"][expected].astype(np.int64) * n_images + rows["image"][expected]
         at, first, n = np.unique(key, return_index=True, return_counts=True)
         true, _ = cells.rows_at("true_positives", None, *place)
-        found = cells.detections["list"][true].astype(np.int64) * n_images + cells.detections["image"][true]
-        share = np.bincount(np.searchsorted(at, found), minlength=len(at)) / n
+        true_places = cells.detections["list"][true].astype(np.int64) * n_images + cells.detections["image"][true]
+        share = np.bincount(np.searchsorted(at, true_places), minlength=len(at)) / n
         return expected[first], self.of_images(share)
 
     def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:

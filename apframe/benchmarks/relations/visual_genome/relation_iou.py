@@ -1,4 +1,4 @@
-"""How alike two relations are: the lower IoU of their subjects and objects, or the IoU of the boxes around both."""
+"""Similarity of two relations: the lower IoU of their subjects and objects, or the IoU of the boxes around both."""
 
 from __future__ import annotations
 

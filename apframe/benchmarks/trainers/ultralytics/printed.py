@@ -69,12 +69,12 @@ def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray
     padded = np.append(score, 0.0)
     span = padded[following] - padded[last]
     share = np.divide(levels - padded[last], span, out=np.zeros_like(span), where=span != 0)
-    found = []
+    curves = []
     for name, before in (("precision", 1.0), ("recall", 0.0)):
         values = np.append(rows[name].to_numpy(), 0.0)
         line = values[last] + (values[following] - values[last]) * share
-        found.append(np.where(begin == end, 0.0, np.where(within > 0, line, before)))
-    return found[0], found[1]
+        curves.append(np.where(begin == end, 0.0, np.where(within > 0, line, before)))
+    return curves[0], curves[1]
 
 
 def _best_score(precision: np.ndarray, recall: np.ndarray) -> int:
@@ -90,5 +90,5 @@ def _best_score(precision: np.ndarray, recall: np.ndarray) -> int:
 
 
 def _mean(values: np.ndarray) -> float | None:
-    known = values[values == values]
-    return float(known.mean()) if len(known) else None
+    finite = values[values == values]
+    return float(finite.mean()) if len(finite) else None

@@ -1,4 +1,4 @@
-"""What Ultralytics prints while it trains and validates: boxes and masks, by version."""
+"""The numbers that Ultralytics prints while it trains and validates: boxes and masks, by version."""
 
 from __future__ import annotations
 

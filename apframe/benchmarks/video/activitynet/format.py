@@ -88,7 +88,7 @@ class ActivityNet(Format):
         """Read detections: see `Format.read_results`."""
         results = _section(path, _parsed(path), "results")
         _refuse(path, results, [not isinstance(rows, list) for rows in results.values()], "no list of results")
-        return _as_called_in(dataset, _intervals(path, "detections", results))
+        return _named_as_in(dataset, _intervals(path, "detections", results))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -123,12 +123,12 @@ def _parsed(path: Path) -> dict[str, Any]:
     """The JSON object in a file, in which no object has a key twice."""
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
             keys = [key for key, _ in pairs]
-            doubled = [key for key in made if keys.count(key) > 1]
+            doubled = [key for key in entries if keys.count(key) > 1]
             raise FormatError(f"an object has the key {listed(doubled)} more than once", "merge them into one", path=path)
-        return made
+        return entries
 
     data = read_json(path, object_pairs_hook=without_duplicates)
     if not isinstance(data, dict):
@@ -145,14 +145,14 @@ def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
     return data[name]
 
 
-def _as_called_in(dataset: Dataset | None, found: pl.DataFrame) -> pl.DataFrame:
+def _named_as_in(dataset: Dataset | None, detections: pl.DataFrame) -> pl.DataFrame:
     """Detections whose videos are called as in their data set, where all lack the `v_` that these have, or the reverse."""
     if dataset is None or dataset.core("images")["image_id"].dtype != pl.String:
-        return found
-    known, called = dataset.core("images")["image_id"], found["image_id"]
-    ways = [called, _PREFIX + called, called.str.strip_prefix(_PREFIX)]
-    as_known = next((each for each in ways if is_known(each, known).any()), called)
-    return found.with_columns(as_known.alias("image_id"))
+        return detections
+    image_ids, ids = dataset.core("images")["image_id"], detections["image_id"]
+    ways = [ids, _PREFIX + ids, ids.str.strip_prefix(_PREFIX)]
+    as_known = next((each for each in ways if is_known(each, image_ids).any()), ids)
+    return detections.with_columns(as_known.alias("image_id"))
 
 
 def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: str) -> None:
@@ -188,18 +188,18 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
 def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataFrame:
     """Labels and segments of all videos as a table, with the score where they are detections, and further fields."""
     keys = [key for key, rows in videos.items() for _ in rows]
-    found = Fields(table, path, table.removesuffix("s"), "video", list(chain.from_iterable(videos.values())), keys)
-    columns = [pl.Series("image_id", keys, pl.String), found.text("label").alias("category_id")]
+    fields = Fields(table, path, table.removesuffix("s"), "video", list(chain.from_iterable(videos.values())), keys)
+    columns = [pl.Series("image_id", keys, pl.String), fields.text("label").alias("category_id")]
     own = {"label", "segment"}
     if table == "detections":
         own.add("score")
-        columns.append(found.number("score"))
-    columns += [side.alias(name) for name, side in zip(INTERVAL, found.numbers("segment", 2), strict=True)]
+        columns.append(fields.number("score"))
+    columns += [side.alias(name) for name, side in zip(INTERVAL, fields.numbers("segment", 2), strict=True)]
     frame = pl.DataFrame(columns)
-    if set(chain.from_iterable(found.rows)) - own:
-        others = [{name: value for name, value in row.items() if name not in own} for row in found.rows]
+    if set(chain.from_iterable(fields.rows)) - own:
+        others = [{name: value for name, value in row.items() if name not in own} for row in fields.rows]
         frame = frame.hstack(canonical_names(table, frame_of_rows(table, others, attributes_only=True)[0]))
-    return found.sound(frame)
+    return fields.sound(frame)
 
 
 def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:

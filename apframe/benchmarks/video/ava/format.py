@@ -86,15 +86,15 @@ class Ava(ReadOnly):
 
 
 def _only(folder: Path, ending: str) -> Path:
-    found = files_in(folder, ending)
-    if len(found) != 1:
-        names = f": {listed([each.name for each in found])}" if found else ""
-        raise FormatError(f"holds {len(found)} files {ending}, not one{names}", "leave one of them there", path=folder)
-    return found[0]
+    paths = files_in(folder, ending)
+    if len(paths) != 1:
+        names = f": {listed([each.name for each in paths])}" if paths else ""
+        raise FormatError(f"holds {len(paths)} files {ending}, not one{names}", "leave one of them there", path=folder)
+    return paths[0]
 
 
 def _roles(seen: PathContents) -> set[str]:
-    """What a file looks like by its first lines, "dataset", "results" or both; nothing if it is neither."""
+    """Return the possible roles of a file by its first lines: "dataset", "results" or both; empty if it is neither."""
     lines = [line.split(",") for line in seen.lines]
     first = next((fields for fields in lines if len(fields) > 2), [])
     if not all(len(fields) in (2, len(first)) and is_number(fields[1]) for fields in lines[:1]) or len(first) not in (7, 8):
@@ -117,8 +117,8 @@ def _read(table: str, path: Path, widths: set[int]) -> tuple[Lines, pl.DataFrame
     lines = lines.select("line", file=pl.lit(0, pl.UInt32), fields=pl.col("text").str.split(","))
     source = Lines(table, [path], lines)
     n = lines["fields"].list.len()
-    said = " or ".join(str(width) for width in sorted(widths))
-    source.refuse_or_stop(~n.is_in(list(widths)), f"video, second, x1, y1, x2, y2, action, ... are not {said} fields")
+    allowed = " or ".join(str(width) for width in sorted(widths))
+    source.refuse_or_stop(~n.is_in(list(widths)), f"video, second, x1, y1, x2, y2, action, ... are not {allowed} fields")
     field = {name: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars() for place, name in enumerate(_FIELDS)}
     texts_of = lines.select("file", "line", **field)
     source.refuse(texts_of["video"] == "", "the video has no name")
@@ -144,6 +144,6 @@ def _label_map(path: Path) -> pl.DataFrame:
     rows = [(item.get("label_id", item.get("id")), item.get("name"), item.get("label_type")) for item in items]
     if not rows or any(number is None or not number.isdecimal() or name is None for number, name, _ in rows):
         raise FormatError("an item has no name and id; label maps hold items of these", "correct the file", path=path)
-    made = pl.DataFrame(rows, schema=dict.fromkeys(("category_id", "name", "supercategory"), pl.String), orient="row")
-    made = made.with_columns(pl.col("category_id").cast(pl.Int64), pl.col("name", "supercategory").str.strip_chars('"'))
-    return made if made["supercategory"].count() else made.drop("supercategory")
+    labels = pl.DataFrame(rows, schema=dict.fromkeys(("category_id", "name", "supercategory"), pl.String), orient="row")
+    labels = labels.with_columns(pl.col("category_id").cast(pl.Int64), pl.col("name", "supercategory").str.strip_chars('"'))
+    return labels if labels["supercategory"].count() else labels.drop("supercategory")

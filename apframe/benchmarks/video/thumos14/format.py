@@ -83,11 +83,11 @@ class Thumos14(ReadOnly):
         """Read detections: see `Format.read_results`."""
         source = Lines("detections", [path])
         lines = _named_videos(source.take(("image_id", *INTERVAL, "category_id", "score"), (*INTERVAL, "score")))
-        known = lines["category_id"].replace_strict(_NUMBERS, default=None, return_dtype=pl.String)
-        unknown = known.is_null() & lines["category_id"].str.contains(r"^[-+.\d]+$")
+        names = lines["category_id"].replace_strict(_NUMBERS, default=None, return_dtype=pl.String)
+        unknown = names.is_null() & lines["category_id"].str.contains(r"^[-+.\d]+$")
         source.refuse(unknown, "the class is not a number of THUMOS14's list, 7 to 97, and not a name")
         source.refuse_malformed(lines["end_time"] < lines["start_time"], "the interval ends before it starts")
-        return source.sound(lines.select("image_id", known.fill_null(lines["category_id"]), "score", *INTERVAL))
+        return source.sound(lines.select("image_id", names.fill_null(lines["category_id"]), "score", *INTERVAL))
 
 
 def _named_videos(lines: pl.DataFrame) -> pl.DataFrame:
