@@ -40,7 +40,7 @@ def _write(path: Path, text: str) -> None:
 def _with_charts(path: Path, folder: Path) -> str:
     """The page with each chart below the code that draws it; only pages that draw charts are run."""
     text = path.read_text()
-    if "chart" not in text or "apf.plot_" not in text:
+    if "chart" not in text or "apf.plot." not in text:
         return text
     with tempfile.TemporaryDirectory() as scratch:
         page = page_run(text, Path(scratch))

@@ -92,7 +92,7 @@ def test_outputs_are_there_and_charts_are_pictures(path: Path) -> None:
     assert sum(bool(cell.outputs) for cell in code_cells(path)) >= 6
     for cell in code_cells(path):
         assert not [output for output in cell.outputs if output.output_type == "error" or output.get("name") == "stderr"]
-        drawn = "apf.plot_" in cell.source or "alt.Chart(" in cell.source
+        drawn = "apf.plot." in cell.source or "alt.Chart(" in cell.source
         pictures = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
         assert len(pictures) == drawn, cell.source
         assert all(base64.b64decode(picture).startswith(b"\x89PNG") for picture in pictures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -18,6 +19,8 @@ from tests.names import HOMES
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
 LONGEST_SENTENCE, LONGEST_LINE = 40, 128
+CODE = ROOT / "apframe"
+PACKAGES = sorted({path.relative_to(CODE).parts[0] for path in CODE.rglob("*.py")})
 
 # phrases of an earlier private dialect: nobody says these aloud
 RIDDLES = re.compile(
@@ -162,6 +165,21 @@ def test_notebooks_have_short_sentences() -> None:
 def test_first_lines_of_docstrings_make_sense_on_their_own() -> None:
     first_lines = {name: text.split("\n")[0] for name, text in public_docstrings()}
     assert {name: line for name, line in first_lines.items() if not line or re.match(r"(What|See|The same)\b", line)} == {}
+
+
+def docstrings(package: str) -> Iterator[tuple[str, str]]:
+    """All docstrings of a package or module, private ones too, each with its place."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for path in sorted((CODE / package).rglob("*.py")) or [CODE / package]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, documented) and (text := ast.get_docstring(node)):
+                yield f"{path.relative_to(CODE)}:{getattr(node, 'lineno', 1)}", text
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_begin_with_a_statement(package: str) -> None:
+    begun = re.compile(r"(?:What|Which|Whether|How|Where)\b.*")
+    assert {place: found[0] for place, text in docstrings(package) if (found := begun.match(text))} == {}
 
 
 @pytest.mark.slow
