@@ -252,9 +252,7 @@ class RunEvaluation(QueryableResult):
         means = self._means(self.with_attributes(self.per_query, keys, [*self.per_query.columns, "n_queries"]), keys)
         return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
 
-    def with_attributes(
-        self, table: pl.DataFrame, keys: list[str], reserved_names: Sequence[str], option: str = "by"
-    ) -> pl.DataFrame:
+    def with_attributes(self, table: pl.DataFrame, keys: list[str], taken: Sequence[str], option: str = "by") -> pl.DataFrame:
         """Join attributes of the queries to a table; none may have the name of another column of the answer."""
         if self.queries is None:
             raise ParameterError(
@@ -264,7 +262,7 @@ class RunEvaluation(QueryableResult):
         for name in keys:
             if name not in attributes:
                 raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option=option)
-            if name in reserved_names:
+            if name in taken:
                 raise ParameterError(
                     f"the summary already has a column {name!r}", "rename the column of the queries", option=option
                 )

@@ -54,7 +54,7 @@ def test_the_page_for_users_of_trec_eval_says_the_same() -> None:
          "--by weather,camera"),
         ("eval --by a b c {gt} {dt}", "Got unexpected extra arguments ({gt} {dt}); separate several names by commas: "
          "--by a,b,c"),
-        ("errors {gt} {dt} --categories car bus --json", "Got unexpected extra argument (bus); several names are written with "
+        ("errors {gt} {dt} --categories car bus --json", "Got unexpected extra argument (bus); separate several names by "
          "commas: --categories car,bus"),
         ("eval {gt} {dt} --intervals camera", "Got unexpected extra argument (camera)"),
         ("eval {gt} {dt} {dt}", "eval takes one model, not 2: use apframe compare {gt} {dt} {dt}"),
