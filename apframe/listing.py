@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from apframe.exceptions import by_name
+from apframe.option_values import by_name
 
 _WIDTH = 80
 _NARROWEST = 24  # the smallest width in which a column of texts is wrapped

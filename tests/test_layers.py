@@ -31,6 +31,7 @@ GROUPS = {
         "paths",
         "folders",
         "columns",
+        "option_values",
         "keywords",
         "static_table",
         "lazily",

@@ -128,6 +128,7 @@ TESTED_IN = {
     "test_bad_input.py": "protocols/application protocols/rules/known rows tables/canonical tables/ids",
     "test_odd_names.py": "columns",
     "test_paths.py": "folders",
+    "test_exceptions.py": "option_values",
     "test_static_table.py": "plot public_names static_names",
     "training/test_losses.py": "training/torch_losses",
 }

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError, RowError, one_of
+from apframe.exceptions import ColumnError, ParameterError, RowError
+from apframe.option_values import one_of
 from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.canonical import canonical
 from apframe.tables.column_sources import kind_of

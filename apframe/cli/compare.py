@@ -28,7 +28,8 @@ from apframe.cli.models import are_stored, read_models
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison_text import (

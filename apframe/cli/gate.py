@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from apframe.cli.command_options import words
-from apframe.exceptions import ParameterError, by_name
+from apframe.exceptions import ParameterError
+from apframe.option_values import by_name
 from apframe.protocols.headlines import headlines, less_is_better
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison_text import reason_of

@@ -22,8 +22,9 @@ from apframe.cli.command_options import (
 )
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.cli.searches import Searches, search_options
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.formats.catalogue import format_of_truth
+from apframe.option_values import one_of
 from apframe.show.comparison_text import P_OF, p_texts
 from apframe.show.run_means import run_lines
 from apframe.store.parquet import RETRIEVAL

@@ -31,7 +31,8 @@ from apframe.compare.values import (
     matrices,
     resampled_means,
 )
-from apframe.exceptions import FewUnitsWarning, ParameterError, one_of, warn
+from apframe.exceptions import FewUnitsWarning, ParameterError, warn
+from apframe.option_values import one_of
 from apframe.wording import counted, did_you_mean, listed
 
 TESTS = ("t", "randomisation", "bootstrap")

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from apframe.exceptions import ParameterError, one_of, proper_share
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of, proper_share
 from apframe.wording import listed
 
 P = 0.9  # for rank-biased overlap: the first ten ranks have 86 % of the weight

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.inference import EQUAL
-from apframe.exceptions import ParameterError, proper_share
+from apframe.exceptions import ParameterError
+from apframe.option_values import proper_share
 
 
 def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0.95) -> pl.DataFrame:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError, warn, whole_number
+from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError, warn
 from apframe.metrics.list_sums import starts_of
+from apframe.option_values import whole_number
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
 from apframe.wording import counted, did_you_mean, listed, option_name

@@ -10,7 +10,8 @@ import polars as pl
 
 from apframe.compare.resampling import Draws, check_counts, make_units
 from apframe.compare.standard_errors import standard_errors
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, proper_share, whole_number
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError
+from apframe.option_values import proper_share, whole_number
 from apframe.rows import row_numbers
 from apframe.wording import did_you_mean, listed
 

@@ -21,8 +21,9 @@ from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.options import Options, choose
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
 from apframe.evaluation.seen_images import NamedImages, SeenImages
-from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, warn
 from apframe.formats.outputs import Outputs
+from apframe.option_values import one_of
 from apframe.protocols.application import (
     check_detections,
     make_inputs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apframe.exceptions import by_name
+from apframe.option_values import by_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -8,10 +8,11 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.formats.reading import Reading
 from apframe.formats.reading_options import ReadingOptions
 from apframe.keywords import refuse_unknown
+from apframe.option_values import one_of
 from apframe.protocols.protocol import Protocol, as_protocol
 from apframe.protocols.rules.known import KnownImagesOnly
 from apframe.rows import Malformed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import FormatError, InputError, UnknownIdError, by_name
+from apframe.exceptions import FormatError, InputError, UnknownIdError
 from apframe.formats.coco.json_rows import has_scores
 from apframe.formats.coco.results import read_result_columns
 from apframe.formats.coco.truth import coco_in_memory
@@ -32,6 +32,7 @@ from apframe.formats.joined import joined_results
 from apframe.formats.path_contents import PathContents, see
 from apframe.formats.reading_options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
 from apframe.keywords import names_keywords
+from apframe.option_values import by_name
 from apframe.paths import kind_at, reading_once, release, url_of
 from apframe.registry import Registry
 from apframe.tables.canonical import canonical

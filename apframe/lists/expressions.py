@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, whole_number
+from apframe.exceptions import ParameterError
 from apframe.lists import relevance as hits
 from apframe.lists.ranked_lists import (
     Column,
@@ -39,6 +39,7 @@ from apframe.lists.ranked_lists import (
 )
 from apframe.metrics.definitions import as_definition
 from apframe.metrics.points import PRECISION, Definition, recall_of
+from apframe.option_values import whole_number
 
 _POSITIVES = pl.col("n_positives")
 _RECALL = recall_of(pl.col("tp"), _POSITIVES)

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, whole_number
+from apframe.exceptions import ColumnError, ParameterError
 from apframe.lists.ranked_lists import (
     Column,
     ThenBy,
@@ -27,6 +27,7 @@ from apframe.lists.ranked_lists import (
     refuse_too_few,
 )
 from apframe.metrics.points import PRECISION, envelope, recall_of
+from apframe.option_values import whole_number
 from apframe.tables.column_sources import to_polars
 from apframe.wording import did_you_mean
 

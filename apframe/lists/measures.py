@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.listing import Listing
 from apframe.lists import relevance
 from apframe.lists.kinds import KINDS, Arguments, Level, MeasureKind
@@ -17,6 +17,7 @@ from apframe.lists.measure_names import parsed, split
 from apframe.lists.ranked_lists import rank_items
 from apframe.lists.user_models import DEPTH
 from apframe.metrics.definitions import as_definition
+from apframe.option_values import one_of
 from apframe.wording import did_you_mean
 
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeVar, get_args
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, ScoreError, one_of
+from apframe.exceptions import ColumnError, ParameterError, ScoreError
+from apframe.option_values import one_of
 from apframe.wording import listed
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)

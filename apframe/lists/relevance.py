@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
 _HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may form one

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import CountWarning, ParameterError, ScoreError, warn, whole_number
+from apframe.exceptions import CountWarning, ParameterError, ScoreError, warn
 from apframe.metrics.points import envelope, recall_of
+from apframe.option_values import whole_number
 from apframe.rows import row_numbers
 from apframe.wording import counted, listed
 

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from apframe import static_table
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.registry import Registry
 
 if TYPE_CHECKING:

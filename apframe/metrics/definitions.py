@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import ParameterError, by_name
+from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
+from apframe.option_values import by_name
 from apframe.registry import Registry
 from apframe.wording import did_you_mean, short
 

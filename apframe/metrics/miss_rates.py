@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.metrics.metric import Metric
+from apframe.option_values import one_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.keywords import names_keywords
 from apframe.lazily import cached_property, methods_of
 from apframe.matching.matchers import TIES, ByScore, Matcher
@@ -14,6 +14,7 @@ from apframe.metrics.average_precision import AveragePrecision, DetectionCount, 
 from apframe.metrics.definitions import COCO_101, increasing
 from apframe.metrics.metric import ErrorAverages, Metric
 from apframe.metrics.points import Definition
+from apframe.option_values import one_of
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Headline, Part, lines_of, refuse_lines

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from apframe import static_table
-from apframe.exceptions import PluginError, by_name
+from apframe.exceptions import PluginError
 from apframe.listing import Listing
+from apframe.option_values import by_name
 from apframe.plugins import Plugin
 from apframe.protocols.published import PUBLISHED, add_plugins
 

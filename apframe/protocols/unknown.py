@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from apframe.exceptions import ParameterError, by_name
+from apframe.exceptions import ParameterError
+from apframe.option_values import by_name
 from apframe.paths import kind_at
 from apframe.protocols.published import PUBLISHED
 from apframe.similarity.named import as_iou_type

@@ -7,7 +7,8 @@ from typing import Any
 
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.slices.keys import Bins
-from apframe.exceptions import ParameterError, whole_number
+from apframe.exceptions import ParameterError
+from apframe.option_values import whole_number
 from apframe.report.section import Section
 from apframe.retrieval.evaluation import RunEvaluation
 from apframe.wording import option_name, shown

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, proper_share, whole_number
+from apframe.exceptions import ParameterError
+from apframe.option_values import proper_share, whole_number
 from apframe.retrieval.comparing import plain_means, refuse_one_run, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
 from apframe.tables.ids import different_id_types

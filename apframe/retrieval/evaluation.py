@@ -11,18 +11,11 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import (
-    ColumnError,
-    FractionalGradesWarning,
-    InputError,
-    ParameterError,
-    one_of,
-    warn,
-    whole_number,
-)
+from apframe.exceptions import ColumnError, FractionalGradesWarning, InputError, ParameterError, warn
 from apframe.formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
+from apframe.option_values import one_of, whole_number
 from apframe.retrieval import agreement as run_agreement
 from apframe.retrieval import bounds as run_bounds
 from apframe.retrieval import comparing, numbers

@@ -8,10 +8,11 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, ScoreError, one_of
+from apframe.exceptions import ColumnError, ParameterError, ScoreError
 from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
 from apframe.metrics.points import Definition
+from apframe.option_values import one_of
 from apframe.rows import row_numbers
 from apframe.tables.column_sources import to_polars
 from apframe.wording import listed

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, DuplicateIdError, InputError, ParameterError, RowError, UnknownIdError, one_of
+from apframe.exceptions import ColumnError, DuplicateIdError, InputError, ParameterError, RowError, UnknownIdError
 from apframe.lists.measures import Measure
+from apframe.option_values import one_of
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
 from apframe.tables.column_sources import to_polars

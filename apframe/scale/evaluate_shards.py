@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.evaluation.options import Choice, Options, choose
-from apframe.exceptions import ApframeError, ParameterError, ShardError, ShardsLeftOutWarning, one_of, warn
+from apframe.exceptions import ApframeError, ParameterError, ShardError, ShardsLeftOutWarning, warn
 from apframe.keywords import refuse_unknown
+from apframe.option_values import one_of
 from apframe.protocols.coco import COCO
 from apframe.protocols.published import PUBLISHED
 from apframe.scale.addresses import exists

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from apframe.exceptions import one_of, whole_number
 from apframe.formats.reading import Reading
 from apframe.formats.reading_options import ReadingOptions
 from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
+from apframe.option_values import one_of, whole_number
 from apframe.paths import literal
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.ingest import ShardAssignment, numbered, take_detections

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, proper_share, whole_number
+from apframe.exceptions import InputError
+from apframe.option_values import proper_share, whole_number
 from apframe.show.chart_tables import RUN, table_of
 from apframe.show.charts import head_chart, load_altair
 from apframe.show.colours import GRID, PALETTE, SOFT

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError, by_name
+from apframe.exceptions import InputError, ParameterError
+from apframe.option_values import by_name
 from apframe.show.chart_tables import table_of
 from apframe.show.charts import add_names, head_chart, load_altair
 from apframe.show.colours import GRID, INK, PALETTE, SOFT

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, whole_number
+from apframe.exceptions import InputError
 from apframe.lists.list_curves import Keys, thin_curve
 from apframe.metrics.miss_rates import log_average_miss_rate
+from apframe.option_values import whole_number
 from apframe.show.chart_tables import table_of
 from apframe.show.charts import (
     MOST_POINTS,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, whole_number
+from apframe.exceptions import InputError
 from apframe.lists.list_curves import Keys, refuse_missing
+from apframe.option_values import whole_number
 from apframe.show.chart_tables import RUN, table_of
 from apframe.show.charts import (
     MOST_POINTS,

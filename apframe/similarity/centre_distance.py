@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.exceptions import one_of
+from apframe.option_values import one_of
 from apframe.similarity.pairs import Similarity, pair_by, require
 from apframe.tables.shapes.cuboids import check_cuboids
 from apframe.tables.shapes.declarations import CUBOIDS

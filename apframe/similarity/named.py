@@ -99,7 +99,7 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
         raise ParameterError(f"no {option_name('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(
         f"iou_type={iou_type!r} does not match {type(similarity).__name__}()",
-        f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}",
+        f"give similarity=apframe.similarity.{_TO_NAME[iou_type]}(), or iou_type={compared!r}",
     )
 
 

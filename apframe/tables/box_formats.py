@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, one_of, warn
+from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, warn
+from apframe.option_values import one_of
 from apframe.rows import refuse_rows
 from apframe.tables.column_sources import to_polars
 from apframe.tables.schemas import SIZE

@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, ParameterError, UnknownCategoryWarning, one_of, warn
+from apframe.exceptions import ColumnError, FormatError, ParameterError, UnknownCategoryWarning, warn
+from apframe.option_values import one_of
 from apframe.paths import opened
 from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known

@@ -16,9 +16,10 @@ from apframe.adapters.torchvision import from_torchvision, targets_from_torchvis
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.evaluator import Evaluator
 from apframe.evaluation.options import Options, choose
-from apframe.exceptions import ParameterError, import_optional, one_of
+from apframe.exceptions import ParameterError, import_optional
 from apframe.formats.input_types import TruthLike
 from apframe.keywords import refuse_unknown
+from apframe.option_values import one_of
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Dataset

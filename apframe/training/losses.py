@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apframe.exceptions import InputError, ParameterError, RowError, whole_number
+from apframe.exceptions import InputError, ParameterError, RowError
+from apframe.option_values import whole_number
 
 BLOCK = 1 << 22  # comparisons that smooth_ap keeps at a time: 32 MiB per array, and it needs about six
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from apframe.exceptions import ParameterError, import_optional, one_of
+from apframe.exceptions import ParameterError, import_optional
+from apframe.option_values import one_of
 from apframe.training.losses import DifferentiableAP, fast_ap, quantized_ap, smooth_ap
 
 OBJECTIVES: dict[str, Callable[..., DifferentiableAP]] = {"quantized": quantized_ap, "smooth": smooth_ap, "fast": fast_ap}

@@ -14,7 +14,8 @@ from apframe.adapters.torchvision import dataset_of
 from apframe.collecting import collecting
 from apframe.evaluation.evaluate import evaluate
 from apframe.evaluation.evaluation import Evaluation
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.protocols.coco import COCO
 from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.shapes.mask_columns import read_masks

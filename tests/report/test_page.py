@@ -78,7 +78,7 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:
     assert "mine" in (tmp_path / "notes.html").read_text()
     with pytest.raises(OutputError, match="is a folder"):
         write_page(tmp_path, page("x", SECTIONS))
-    with pytest.raises(OutputError, match="missing: there is no such folder; make it"):
+    with pytest.raises(OutputError, match="missing: there is no such folder; create it"):
         write_page(tmp_path / "missing" / "report.html", page("x", SECTIONS))
 
 

@@ -174,7 +174,7 @@ def test_bytes_depend_neither_on_threads_nor_on_hashes(tmp_path: Path) -> None:
 def test_targets_are_checked_before_the_work(models: list[apf.Evaluation], tmp_path: Path) -> None:
     with (
         patch("apframe.report.write.about") as work,
-        pytest.raises(OutputError, match="missing: there is no such folder; make it"),
+        pytest.raises(OutputError, match="missing: there is no such folder; create it"),
     ):
         apf.write_report(tmp_path / "missing" / "report.html", models[0])
     work.assert_not_called()

@@ -11,7 +11,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import OwnDocumentWarning, ParameterError
-from apframe.report.searched import Searched, together
+from apframe.report.searched import Searched, merge_runs
 from apframe.report.sections.queries import coverage
 from apframe.report.sections.search import rules
 
@@ -64,7 +64,7 @@ def test_all_that_follows_leaves_them_out(tmp_path: Path) -> None:
         assert each.options["own_document"] == "remove"
         assert each.bounds(per_query=True).select("if_nonrelevant", "if_relevant").rows() == [(0.5, 0.5), (0.5, 1.0)]
         assert str(each).splitlines()[-1] == "documents with the same id as their query were removed"
-        searched = Searched(*together([each], ["new"]))
+        searched = Searched(*merge_runs([each], ["new"]))
         assert searched.judged_documents.row(0)[:3] == ("new", 3, 2 / 3)
         assert coverage(searched).sentences[-1] == "Documents with the same id as their query were removed."
         assert "Documents with the same id as their query are removed before." in str(rules(searched))

@@ -148,7 +148,7 @@ def test_database_of_others_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")
 def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "run.duckdb")
-    with pytest.raises(OutputError, match="is not a database that apframe wrote"):
+    with pytest.raises(OutputError, match="is not a database written by apframe"):
         write_database(tmp_path / "run.duckdb", {"t": PART.lazy()})
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.thresholds.min_scores import as_score
-from apframe.exceptions import one_of
+from apframe.option_values import one_of
 from apframe.protocols.lookups import place_at
 from apframe.tables.shapes.boxes import BOX
 

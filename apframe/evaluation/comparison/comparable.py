@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
+from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, warn
+from apframe.option_values import one_of
 from apframe.protocols.given import OPTIONS
 from apframe.tables.ids import is_known
 from apframe.tables.schemas import SIZE, TABLES

@@ -9,7 +9,8 @@ import polars as pl
 
 from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.tables.result_tables import RESULTS
 
 if TYPE_CHECKING:

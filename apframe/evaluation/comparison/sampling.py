@@ -16,7 +16,8 @@ from apframe.evaluation.comparison.image_weights import ImageWeights, make_weigh
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
 from apframe.evaluation.comparison.study import ROW, Numbers, ResampledNumbers, Study
 from apframe.evaluation.slices.keys import Bins, check_level
-from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
+from apframe.exceptions import ParameterError, ResampledWarning, warn
+from apframe.option_values import by_name, one_of, proper_share, whole_number
 from apframe.protocols.headlines import Headline, headlines
 from apframe.show.fitted import ComparisonTable
 from apframe.tables.conditions import columns_of

@@ -11,7 +11,7 @@ from apframe.evaluation.comparison.headline_intervals import draws_if_asked
 from apframe.evaluation.slices.keys import check_level
 from apframe.evaluation.tables_at_threshold import columns_at, with_names
 from apframe.evaluation.thresholds.min_scores import as_score
-from apframe.exceptions import one_of, proper_share, whole_number
+from apframe.option_values import one_of, proper_share, whole_number
 from apframe.protocols.lookups import area_at, place_at
 from apframe.protocols.refused import refuse_distances, refuse_scores
 from apframe.rows import refuse_rows

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.tables_at_threshold import with_names
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
 from apframe.metrics.miss_rates import LAMR_POINTS, log_average_miss_rate
+from apframe.option_values import one_of
 from apframe.protocols.lookups import place_at
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.tables_at_threshold import with_names
-from apframe.exceptions import ParameterError, UnitWarning, one_of, warn
+from apframe.exceptions import ParameterError, UnitWarning, warn
+from apframe.option_values import one_of
 from apframe.protocols.lookups import threshold_at
 from apframe.protocols.refused import refuse_scores
 

@@ -17,7 +17,8 @@ from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
 from apframe.evaluation.thresholds.min_scores import as_score
-from apframe.exceptions import ParameterError, whole_number
+from apframe.exceptions import ParameterError
+from apframe.option_values import whole_number
 from apframe.protocols.lookups import threshold_at, threshold_words
 from apframe.protocols.refused import refuse_scores
 from apframe.show.card_markup import card

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.tables.conditions import (
     Condition,
     Masks,

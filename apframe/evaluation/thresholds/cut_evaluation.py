@@ -11,7 +11,7 @@ from apframe.evaluation.comparison.headline_intervals import units_if_asked
 from apframe.evaluation.slices.keys import check_level
 from apframe.evaluation.tables_at_threshold import with_names
 from apframe.evaluation.thresholds.chosen_scores import place_of, read_thresholds
-from apframe.exceptions import proper_share
+from apframe.option_values import proper_share
 from apframe.protocols.lookups import area_at, threshold_at
 from apframe.protocols.refused import refuse_scores
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError
+from apframe.option_values import one_of
 from apframe.wording import frozen
 
 if TYPE_CHECKING:

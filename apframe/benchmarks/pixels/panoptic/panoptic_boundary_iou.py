@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.benchmarks.pixels.panoptic.panoptic_iou import PanopticIoU, are_counted, refuse_repeated
-from apframe.exceptions import proper_share
+from apframe.option_values import proper_share
 from apframe.rows import refuse_rows
 
 
