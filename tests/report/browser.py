@@ -14,6 +14,8 @@ from tests.stopping import SECONDS
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
 
+TABS: dict[str, tuple[Any, list[str]]] = {}  # those that are free, by their options
+
 
 @contextmanager
 def running() -> Iterator[Any]:
@@ -25,28 +27,46 @@ def running() -> Iterator[Any]:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage"]  # not /dev/shm, which other processes may fill
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=SECONDS * 1000)
         yield browser
+        TABS.clear()
         browser.close()
 
 
 @contextmanager
 def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
-    """A page in the browser, which has no errors and asks for nothing beyond the folder of the page."""
-    problems: list[str] = []
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-    context.set_default_timeout(SECONDS * 1000)  # anything may take long on a busy machine
+    """A page in the browser, which has no errors and asks for nothing beyond the folder of the page.
+
+    A tab takes longer to make than a page to draw, so those that were closed without an error are used again.
+    """
+    wanted = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
+    page, problems = TABS.pop(repr(wanted), None) or _tab(browser, wanted)
     try:
-        page = context.new_page()
-        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "request", lambda request: problems.append(request.url) if not request.url.startswith(("file:", "data:")) else None
-        )
-        page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
+        page.set_viewport_size(wanted["viewport"])
+        page.emulate_media(media="null", color_scheme=wanted["color_scheme"])
         page.goto(path.as_uri())
         yield page
-    finally:
-        context.close()
-    assert problems == []
+        page.goto("about:blank")
+    except BaseException:
+        page.context.close()
+        raise
+    found = problems.copy()
+    problems.clear()
+    TABS[repr(wanted)] = page, problems
+    assert found == []
+
+
+def _tab(browser: Any, options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """A tab, and a list to which its errors are added."""
+    problems: list[str] = []
+    page = browser.new_context(**options).new_page()
+    page.set_default_timeout(SECONDS * 1000)  # anything may take long on a busy machine
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "request",
+        lambda request: problems.append(request.url) if not request.url.startswith(("file:", "data:", "about:")) else None,
+    )
+    page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
+    return page, problems
 
 
 def wait_until(page: Any, condition: str) -> None:

@@ -776,26 +776,3 @@ def test_contrast_and_labels_of_a_history(browser: Any, past: Path, scheme: str)
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         found = axe.Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
-
-
-PAINTED = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
-  .observe({ type: "paint", buffered: true }))"""
-SELECTED = """() => { const before = performance.now();
-  go(galleries[0], new URLSearchParams("error=miss&weather=rain")); read(); document.body.offsetHeight;
-  return performance.now() - before; }"""
-MOVED = """() => { const before = performance.now();
-  for (let to = 1; to <= 50; to++) { move(to); document.body.offsetHeight; }
-  return (performance.now() - before) / 50; }"""
-CLICKED = """(selector) => { const before = performance.now(); document.querySelector(selector).click();
-  document.body.offsetHeight; return performance.now() - before; }"""
-
-
-def test_times(browser: Any, street: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Measured and printed; no machine is too slow for the test."""
-    with opened(browser, street) as page:
-        paint, click, selected = page.evaluate(PAINTED), page.evaluate(CLICKED, "th button"), page.evaluate(SELECTED)
-        moved = page.evaluate(MOVED)
-    with capsys.disabled():
-        print(f"\nfirst paint {paint:.0f} ms, a click on a head {click:.0f} ms, a selection {selected:.0f} ms,", end=" ")
-        print(f"a position of the slider {moved:.0f} ms ({1000 / moved:.0f} frames a second)")
-    assert min(paint, click, selected, moved) > 0
