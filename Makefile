@@ -9,7 +9,7 @@ PYTHONS ?= 3.11 3.12 3.13
 TRUTH := data/street/instances.json
 EXAMPLES ?= 4
 MORE_EXAMPLES ?= 10
-CASES ?= 60
+CASES ?= 40
 SHARE ?= 8
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE

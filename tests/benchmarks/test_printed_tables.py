@@ -192,6 +192,7 @@ def test_printed(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert cells(marked_up) == cells(TABLES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_printed_within_80_columns(name: str) -> None:
     """In blocks if necessary, which repeat the labels and have the same numbers."""

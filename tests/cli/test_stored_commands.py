@@ -104,6 +104,7 @@ def test_the_first_error_ends_it(places: dict[str, Path], capsys: Capture, monke
     assert (code, out) == (2, "a\n1\n") and err.startswith("error: statement 2: Catalog Error") and err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["SELECT 1; SELEC 2", "SELECT 1; FROM (", "SELECT 1; 'never closed", "SELECT 1; /* never closed"]
 )

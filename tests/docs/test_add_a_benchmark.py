@@ -38,6 +38,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
     delattr(apframe.benchmarks.aerial, name)
 
 
+@pytest.mark.slow
 def test_the_folder_is_enough(rows: dict[str, dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = "apframe.benchmarks.aerial.birds.protocol"
     assert {kind: added for kind, added in rows.items() if added} == {

@@ -38,6 +38,7 @@ def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apf.
     del sys.modules[f"apframe.metrics.{name}"], vars(apframe.metrics)[name]
 
 
+@pytest.mark.slow
 def test_the_file_and_the_line_are_enough(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     assert len(LINE.splitlines()) == 1
     counts = evaluation.matches(0.5, "all").group_by("category_id").agg(pl.col("outcome").cast(pl.String).value_counts())

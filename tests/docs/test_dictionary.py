@@ -64,6 +64,7 @@ def test_differences(evaluation: apf.Evaluation) -> None:
     assert table.schema == {column.name: column.dtype for column in DIFFERENCES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", RUN_RESULTS)
 def test_results_of_search_runs(table: str) -> None:
     runs = {name: SEARCH / f"run_{name}.txt" for name in ("dense", "hybrid")}

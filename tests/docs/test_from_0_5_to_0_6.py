@@ -20,6 +20,7 @@ def test_new_names_are_public() -> None:
     assert len(names) > 60 and set(names) <= set(apf.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["definitions", "measures"])
 def test_an_old_name_says_the_new_one(name: str) -> None:
     done = subprocess.run(

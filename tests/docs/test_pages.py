@@ -46,6 +46,7 @@ def test_every_public_name_is_documented() -> None:
     assert undocumented() == []
 
 
+@pytest.mark.slow
 def test_the_navigation_has_every_page() -> None:
     def pages(entries: list[object]) -> list[str]:
         found = []
@@ -74,11 +75,13 @@ def test_a_page_shows_values_prints_warnings_and_errors(tmp_path: Path) -> None:
     assert text.endswith("$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n")
 
 
+@pytest.mark.slow
 def test_an_error_that_a_page_does_not_show_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="not on the page: ParameterError"):
         page_run("```python\nimport apframe as apf\napf.bins('a', [1])\n```\n\nWords.\n\n```text\n```\n", tmp_path)
 
 
+@pytest.mark.slow
 def test_charts_are_found_and_other_modules_left_as_they_were(tmp_path: Path) -> None:
     before = {name: module for name, module in sys.modules.items() if name.startswith("pycocotools")}
     chart = (

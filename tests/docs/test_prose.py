@@ -123,6 +123,7 @@ def test_first_lines_of_docstrings_make_sense_on_their_own() -> None:
     assert {name: line for name, line in first_lines.items() if not line or re.match(r"(What|See|The same)\b", line)} == {}
 
 
+@pytest.mark.slow
 def test_docstrings_and_help_speak_plainly() -> None:
     texts = [*public_docstrings(), *help_texts()]
     assert {name: found for name, text in texts if (found := RIDDLES.findall(text))} == {}

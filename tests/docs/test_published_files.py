@@ -232,6 +232,7 @@ def test_every_row_of_the_table_is_tried() -> None:
     assert [name for name, _ in ROWS] == list(LAYOUTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arguments"), ROWS, ids=[name for name, _ in ROWS])
 def test_files_are_evaluated_at_the_first_try(
     name: str, arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from tests.docs.picture import PICTURE, take, write_page
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_outputs_are_the_real_ones(tmp_path: Path) -> None:
     assert page_run(README, tmp_path).text == README, "run: python -m tests.docs.outputs README.md"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 
 DATA = Path(__file__).parents[2] / "data"
 MEDICAL = DATA / "medical"
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in MEDICAL.rglob("*.*")) < 60_000
     scans = MEDICAL / "luna16"

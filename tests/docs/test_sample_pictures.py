@@ -7,6 +7,8 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 from apframe.evaluation.gallery.pictures import Pictures
 
@@ -16,6 +18,7 @@ MOST_BYTES = 1_500_000
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.mark.slow
 def test_the_same_bytes_are_made_again(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(DATA / "generate_pictures.py"), "--out", str(tmp_path)], check=True)
     made, kept = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path, STREET / "images"))
@@ -23,6 +26,7 @@ def test_the_same_bytes_are_made_again(tmp_path: Path) -> None:
     assert sum(map(len, kept.values())) <= MOST_BYTES
 
 
+@pytest.mark.slow
 def test_every_image_has_a_picture_of_its_size() -> None:
     images = apf.read_dataset(STREET / "instances.json").images
     found = Pictures(STREET / "images").find(images["file_name"])
@@ -33,6 +37,7 @@ def test_every_image_has_a_picture_of_its_size() -> None:
         assert root.get("viewBox") == f"0 0 {width} {height}"
 
 
+@pytest.mark.slow
 def test_every_object_is_drawn_where_its_box_is() -> None:
     """Those that go on beyond the picture are drawn whole, and crowds are drawn as several."""
     truth = apf.read_dataset(STREET / "instances.json")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 
 DATA = Path(__file__).parents[2] / "data"
 SEGMENTS = DATA / "segments"
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in SEGMENTS.rglob("*.*")) < 300_000
     truth = SEGMENTS / "panoptic" / "truth.json"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 
 DATA = Path(__file__).parents[2] / "data"
 VIDEO = DATA / "video"
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in VIDEO.rglob("*.*")) < 80_000
     frames = apf.evaluate(VIDEO / "ava" / "truth", VIDEO / "ava" / "model_a.csv", "ava")

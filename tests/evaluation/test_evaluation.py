@@ -57,6 +57,7 @@ def test_str_is_what_pycocotools_prints(evaluation: apf.Evaluation, reference: t
     assert f"{evaluation}\n" == reference[0]
 
 
+@pytest.mark.slow
 def test_stats_are_those_of_pycocotools(evaluation: apf.Evaluation, reference: tuple[str, np.ndarray]) -> None:
     assert evaluation.stats.shape == (12,)
     np.testing.assert_allclose(evaluation.stats, reference[1], rtol=0, atol=1e-12)
@@ -285,6 +286,7 @@ def test_sample_data_is_what_the_generator_makes(tmp_path: Path) -> None:
     assert [name for name in made if made[name] != committed[name]] == []
 
 
+@pytest.mark.slow
 def test_sample_data_is_as_described() -> None:
     assert sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file()) < 4e6
     truth = apf.read_coco(TRUTH)

@@ -49,6 +49,7 @@ def test_in_markdown_and_latex() -> None:
     assert "cat & 1.000 & 1.000 & 1.000" in ev.to_latex(digits=3)
 
 
+@pytest.mark.slow
 def test_notebooks_show_the_table() -> None:
     page = mine(TABLE)._repr_html_()
     assert "<tr><td>all</td><td>50.0</td><td>50.0</td><td>50.0</td></tr>" in page and page.count("<table>") == 1

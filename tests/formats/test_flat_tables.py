@@ -118,6 +118,7 @@ def test_only_files_that_fit_are_said_to_be_swapped(
         apf.evaluate(*paths)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_results_twice_are_not_said_to_be_swapped(name: str, tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_split_is_a_list_in_every_folder(name: str, tmp_path: Path) -> None:
         assert apf.read_dataset(truth, name, split="few").images["image_id"].to_list() == [first]
 
 
+@pytest.mark.slow
 def test_kitti_val_is_evaluated_at_the_first_try(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     """Half of the labels are those of the validation set, and results have only these."""
     labels = kitti(tmp_path)

@@ -299,6 +299,7 @@ def test_nothing_may_be_found_on_images_that_are_named(nothing: Any) -> None:
     assert seen.detections["image_id"].to_list() == [23]
 
 
+@pytest.mark.slow
 def test_classes_count_by_name_where_the_categories_have_names() -> None:
     ids = [{"id": 1}, {"id": 3}]
     found = apf.read_results({22: results()}, dataset=TRUTH | {"categories": ids})

@@ -184,6 +184,7 @@ def test_which_numbers_have_a_derivative() -> None:
         assert type(metric).influence is not Metric.influence
 
 
+@pytest.mark.slow
 def test_copies_of_all_images_halve_the_variance(street: dict[str, apf.Evaluation]) -> None:
     """With an envelope; each image has a second one like it."""
     ev = street["a"]

@@ -34,6 +34,7 @@ def pairs_of(evaluation: apf.Evaluation, least: float = 0.1) -> set[tuple[Any, .
     return set(pairs.select(*ids, pl.col("similarity").round(12), "is_same").rows())
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(boxes))
 def test_pairs_are_those_of_plain_loops(data: tuple[Truth, list[Row]]) -> None:

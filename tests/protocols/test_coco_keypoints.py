@@ -42,6 +42,7 @@ def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Trut
     assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(counted, results, "keypoints"))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(people), st.integers(0, 2**32))
 def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row]], seed: int) -> None:
@@ -50,6 +51,7 @@ def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row
     assert_parity(truth, [row | {"bbox": [5.0, 5.0, *size]} for row, size in zip(results, sizes, strict=True)])
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(partial(people, n_joints=5)), st.lists(st.sampled_from([0.02, 0.05, 0.1, 0.5]), min_size=5, max_size=5))
 def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[float]) -> None:
@@ -71,6 +73,7 @@ def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     assert iou_type == "bbox" or evaluation.summary["value"].n_unique() == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", [None, []], ids=["no box", "an empty list"])
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
 def test_areas_are_those_of_keypoints_without_a_first_box(box: list[float] | None, from_file: bool, tmp_path: Path) -> None:

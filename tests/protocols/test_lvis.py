@@ -72,6 +72,7 @@ def test_masks_equal_reference(data: tuple[Truth, list[Row]]) -> None:
     assert_parity(*data, "segm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequencies", ["rrr", "ccc", "fff"])
 def test_frequencies_without_categories_equal_reference(frequencies: str) -> None:
     truth, results = federated_boxes(np.random.default_rng(5), 4)

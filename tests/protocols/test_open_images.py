@@ -120,6 +120,7 @@ def test_a_detection_does_not_count_for_the_parents_of_its_class() -> None:
     assert metrics["n_detections"].to_list() == [0, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_groups_count_for_the_parents_too() -> None:
     dataset, found = in_hierarchy({1: [(1, 0.9)]})
     dataset = apf.Dataset(dataset.images, HIERARCHY, dataset.annotations.with_columns(is_crowd=pl.lit(True)))
@@ -158,6 +159,7 @@ def test_of_equal_scores_the_later_row_comes_first(places: list[Any], ap: float)
         assert apf.evaluate(truth, found.with_columns(score=0.5), protocol)["AP"] == ap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 def test_each_category_equals_loops(iou_type: str, challenge: bool) -> None:

@@ -459,6 +459,7 @@ def turned(rows: list[Json], angle: float = 0.2) -> list[Json]:
 COMPARES_BOXES = [name for name, (protocol, own, *_) in TINY.items() if not own and as_protocol(protocol).iou_type == "bbox"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", ["truth", "results", "both"])
 @pytest.mark.parametrize("name", COMPARES_BOXES)
 def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str) -> None:
@@ -820,6 +821,7 @@ def test_missing_columns_of_parts_are_told() -> None:
     assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_columns_of_parts_of_another_type() -> None:
     numbered = LVIS_TRUTH | {"categories": [row | {"frequency": 1} for row in LVIS_TRUTH["categories"]]}
     message = r"^LVIS: APr expects text such as 'r' in categories.frequency, which has Int64$"
@@ -831,6 +833,7 @@ def test_columns_of_parts_of_another_type() -> None:
         apf.evaluate(worded, results, "crowdpose").summary  # noqa: B018
 
 
+@pytest.mark.slow
 def test_parts_without_any_image_or_category_are_null() -> None:
     one = DIFFICULT | {"images": [image | {"weather": "clear"} for image in IMAGES]}
     parts = (apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_clear", "images", "weather", equals="clear"))

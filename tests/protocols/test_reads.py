@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from apframe.protocols.protocol import Protocol
 
 PACKAGE = Path(__file__).parents[2] / "apframe"
@@ -55,6 +57,7 @@ def test_reads_are_found() -> None:
     assert sorted(what for _, what in reads(source)) == ["rules.matcher", "self.protocol.ranges"]
 
 
+@pytest.mark.slow
 def test_few_places_read_a_protocol() -> None:
     """Where there are more, the verdicts lack something: thresholds, area ranges, limits and lists are theirs."""
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if not is_apart(path.relative_to(PACKAGE).as_posix())]

@@ -40,6 +40,7 @@ def test_each_category_at_any_threshold_equals_plain_loops(data: tuple[Truth, li
 OUTCOMES = {True: "tp", False: "fp", None: "ignored"}
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(in_order_of_images))
 def test_outcomes_by_rank_equal_plain_loops(data: tuple[Truth, list[Row]]) -> None:

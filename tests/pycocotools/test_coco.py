@@ -106,6 +106,7 @@ def both_of_street() -> list[Any]:
     return _STREET
 
 
+@pytest.mark.slow
 def test_one_name_stands_for_a_list_of_it(pair: tuple[Any, Any]) -> None:
     ours, reference = pair
     name = reference.dataset["categories"][0]["name"]
@@ -154,6 +155,7 @@ def test_lists_are_completed_in_place() -> None:
     assert results[0]["id"] == 1
 
 
+@pytest.mark.slow
 def test_arrays_are_results() -> None:
     truth, rows = boxes(np.random.default_rng(4), 6)
     data = np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows])
@@ -208,6 +210,7 @@ def test_files_of_captions_and_of_images_alone_can_be_looked_at(tmp_path: Path) 
         assert COCO(path).loadRes(results).anns[1]["caption"] == "a road"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numpy", "tuple"])
 def test_numbers_and_boxes_of_numpy_are_plain_ones(kind: str) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
@@ -391,6 +394,7 @@ def test_areas_of_arrays_are_of_their_type() -> None:
     assert float(areas[0][1]) != float(data[1, 3]) * float(data[1, 4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looked_at", [False, True])
 def test_whole_numbers_with_a_fraction_are_ids_in_lists(looked_at: bool) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)

@@ -312,6 +312,7 @@ def test_parameters_that_cannot_be_honoured_are_refused(changes: dict[str, Any],
         evaluated(OURS, *made("bbox"), change=change)
 
 
+@pytest.mark.slow
 def test_what_is_looked_at_late_is_as_it_was_evaluated() -> None:
     def spoil(coco_eval: Any) -> Any:
         p = coco_eval.params
@@ -374,6 +375,7 @@ def test_cells_that_were_changed_are_what_is_accumulated() -> None:
     assert not np.array_equal(ours.eval["recall"], evaluated(OURS, *data).eval["recall"])
 
 
+@pytest.mark.slow
 def test_cells_of_other_parameters_are_refused() -> None:
     def drop(coco_eval: Any) -> None:
         coco_eval.evalImgs = coco_eval.evalImgs[:-1]
@@ -503,6 +505,7 @@ def centred(base: Any) -> Any:
     return Centred
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [halved, without_small_ones])
 @half_as_often
 @given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
@@ -513,6 +516,7 @@ def test_subclasses_that_prepare_or_compare_equal_reference(own: Any, data: Any)
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases())
 def test_subclasses_that_prepare_and_compare_equal_reference(case: Case) -> None:
@@ -615,6 +619,7 @@ def test_subclasses_may_judge_and_summarize_on_their_own() -> None:
     assert ours.eval["recall"].sum() != evaluated(OURS, *made("bbox")).eval["recall"].sum()
 
 
+@pytest.mark.slow
 def test_dictionaries_of_cells_are_those_of_reference() -> None:
     for iou_type in ("bbox", "keypoints"):
         ours, reference = both(*made(iou_type), iou_type)
@@ -673,6 +678,7 @@ def test_ids_that_are_whole_floats_equal_reference(n: int, kinds: Any) -> None:
     assert summary(ours)[1][0] == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 def test_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}

@@ -94,6 +94,7 @@ class Evaluator:
         return self.coco_eval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 @pytest.mark.parametrize("evaluate", [evaluate_quietly, evaluate_by_cells], ids=["torchvision", "DETR"])
 @pytest.mark.usefixtures("patched")

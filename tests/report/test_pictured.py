@@ -71,6 +71,7 @@ def test_each_error_type_and_category_has_a_card(pair: Compared) -> None:
             assert wanted <= set(chosen.drop_nulls("kind").select(columns).rows()), (most, columns)
 
 
+@pytest.mark.slow
 def test_marks_of_the_page_have_cards(pair: Compared) -> None:
     """With 300 cards each slice, cell of the matrix and image that is shown one by one has some."""
     rows = pair.rows.table()[pair.chosen["row"]]

@@ -51,6 +51,7 @@ def test_by_hand(measure: str, nonrelevant: float, relevant: float, n_unjudged: 
     assert (first, second, count) == (pytest.approx(nonrelevant, abs=1e-5), pytest.approx(relevant), n_unjudged)
 
 
+@pytest.mark.slow
 def test_more_relevant_documents_may_lower_average_precision() -> None:
     ev = apf.evaluate_run({"q": {"a": 1, "b": 0, "c": 0}}, {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "x": 1.0}}, "AP")
     assert by_query(ev, "AP") == [(1, pytest.approx((1 + 2 / 4) / 2), 1)]

@@ -234,6 +234,7 @@ def test_a_query_of_ignored_documents_is_not_missing() -> None:
 # ---- several runs
 
 
+@pytest.mark.slow
 def test_runs_by_name() -> None:
     evaluation = apf.evaluate_run(QRELS, {"plain": RUN, "better": table(BETTER)}, "AP P@1")
     summary = {

@@ -70,6 +70,7 @@ def test_all_that_follows_leaves_them_out(tmp_path: Path) -> None:
         assert "Documents with the same id as their query are removed before." in str(rules(searched))
 
 
+@pytest.mark.slow
 def test_queries_that_find_themselves_are_a_warning() -> None:
     said = (
         "the run: 2 of 2 queries retrieved a document with their own id among the first 10, such as 'a'; if that is "

@@ -99,6 +99,7 @@ def test_people_from_other_libraries() -> None:
     assert values(evaluate_reidentification(queries, gallery, DISTANCES), "AP") == pytest.approx(AP)
 
 
+@pytest.mark.slow
 def test_equal_distances_put_the_larger_id_first() -> None:
     people = {"person_id": [1, 2], "camera_id": [2, 2]}
     query = {"query_id": [1], "person_id": [1], "camera_id": [1]}

@@ -153,6 +153,7 @@ def test_a_leaderboard_of_other_metrics_and_of_equal_runs(tmp_path: Path) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_unknown_metric_or_run_is_told_with_near_ones(written: Path) -> None:
     sets = scan_runs(written / "*")
     with pytest.raises(ParameterError, match=r"^sort_by: no metric 'AP5'; did you mean .*AP50"):

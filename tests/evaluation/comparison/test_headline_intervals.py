@@ -291,6 +291,7 @@ def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, l
         a.compare(b, level=level, metrics="AP50", n_resamples=100, method="bootstrap")
 
 
+@pytest.mark.slow
 def test_categories_without_p_are_no_comparisons(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(FewResamplesWarning, match="11 comparisons; set n_resamples to 440 or more"):
         a.where("weather = 'fog'").compare(

@@ -165,6 +165,7 @@ def test_keys_of_objects_and_categories_together(a: apf.Evaluation) -> None:
     assert of_cars.select("AP", "AP_se").row(0) == pytest.approx(part.select("estimate", "se").row(0), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_strata_of_one_image_say_nothing(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(apf.exceptions.FewUnitsWarning, match="300 values of image_id have a single unit"):
         table = a.compare(b, metrics="AP", within="image_id")

@@ -71,6 +71,7 @@ def test_every_mark_has_its_turn(models: list[apf.Evaluation]) -> None:
     assert choose_cards(cards, again, 300).equals(choose_cards(cards, marks, 300))
 
 
+@pytest.mark.slow
 def test_cards_have_the_highest_scores_of_their_mark(models: list[apf.Evaluation]) -> None:
     """A mark has as many cards as there were turns, or all that it has."""
     cards = by_score(find_cards(models[:1], 0.5)).with_row_index("number")

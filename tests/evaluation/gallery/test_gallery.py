@@ -61,6 +61,7 @@ def test_crops_contain_what_is_in_question(cards: list[ET.Element]) -> None:
             assert top - 0.1 <= max(y0, 0) <= min(y1, 720) <= bottom + 0.1
 
 
+@pytest.mark.slow
 def test_labels_of_a_card_are_inside_its_crop(cards: list[ET.Element]) -> None:
     for card in cards:
         left, top, right, bottom = seen(card)

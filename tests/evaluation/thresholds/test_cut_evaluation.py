@@ -125,6 +125,7 @@ def test_slices_of_objects_are_matched_again(street: list[apf.Evaluation]) -> No
     assert several.tail(1).select(COUNTS).equals(cut.by("weather").filter(pl.col("weather") == "rain").select(COUNTS))
 
 
+@pytest.mark.slow
 def test_slices_of_detections_leave_the_others_out() -> None:
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}],
              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}  # fmt: skip

@@ -76,6 +76,7 @@ def test_a_turned_rectangle_has_a_box_around_it_and_its_area(tmp_path: Path) -> 
     assert row.select(*BOX, "area").row(0) == (26, 4, 14, 14, 100)
 
 
+@pytest.mark.slow
 def test_unreadable_shapes_are_counted_listed_or_left_out(tmp_path: Path) -> None:
     right, point, nameless = shape("rectangle", CORNERS), shape("rectangle", [[1]]), shape("rectangle", CORNERS, None)
     truth = written(tmp_path, {"a.json": image(right, point, nameless, point), "b.json": image(name="b.jpg")})

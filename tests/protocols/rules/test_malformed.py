@@ -280,6 +280,7 @@ def test_kept_as_the_program_of_the_benchmark_does(name: str) -> None:
         assert value_of(evaluate(case, protocol, category, options), case[2]) == pytest.approx(case[3], abs=1e-9), case
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_refused_otherwise_by_an_error_that_names_the_options(name: str) -> None:
@@ -350,6 +351,7 @@ def test_narrow_annotations_are_left_out_by_mmrotate(row: Row, value: float) -> 
     assert value_of(evaluate(narrow, "mmrotate", "plane", {}, "error"), "AP") == pytest.approx(2 / 3)  # detections stay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.3, 0.7, 1.2, np.pi / 2])
 def test_a_box_with_one_negative_side_is_none_if_it_is_turned(angle: float) -> None:
     row = box(70, 50, -5, 20, angle=angle)

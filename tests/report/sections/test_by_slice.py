@@ -84,6 +84,7 @@ def test_one_category_with_a_value() -> None:
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
 
 
+@pytest.mark.slow
 def test_the_range_over_categories(one: Compared) -> None:
     """Categories without an interval come last in the table, and are not called the lowest."""
     rows = one.by_category.filter(metric="AP").sort("estimate")

@@ -42,6 +42,7 @@ def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluati
     assert totals == sorted(totals, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_answer_in_words(pair: Compared, one: Compared) -> None:
     assert list(made(pair).sentences) == [
         "model_a: 1,052 detections right, 12 predicted as another category, 364 on background; 1,302 annotations missed.",
@@ -134,6 +135,7 @@ def test_rows_that_are_cut_are_said() -> None:
     assert f"The first 10 of {table.frame.height} rows are shown." in table_markup(table)
 
 
+@pytest.mark.slow
 def test_the_most_frequent_confusion_may_not_be_alone() -> None:
     """Two cats and two dogs: one of each is found, one of each is found as the other."""
     twice = [row | {"id": 10 * row["id"]} for row in ONE_OF_TWO["annotations"]]

@@ -45,6 +45,7 @@ def test_numbers_are_those_of_error_impact(pair: Compared, models: list[apf.Eval
     assert tables(section)["Errors by category and type, the largest differences first"]["miss"].sum() == 1192 + 1210
 
 
+@pytest.mark.slow
 def test_counts_link_to_their_errors(pair: Compared) -> None:
     """Each link selects as many rows as it says, in the table and behind the bars."""
     section = error_types.section(pair)

@@ -63,6 +63,7 @@ def test_the_last_one_may_be_the_best(models: list[apf.Evaluation]) -> None:
     assert history.answer(same) == "AP is best at the last one, v2, 0.268, and the same at the first one, v1."
 
 
+@pytest.mark.slow
 def test_the_table_has_the_last_one_first(street: Compared) -> None:
     found = tables(history.section(street))
     table = found["AP over epoch, the last one first"]

@@ -40,6 +40,7 @@ def test_the_answer_is_about_the_mean_over_all_categories() -> None:
         assert "AP_moderate" in said and "AP_Car" not in said
 
 
+@pytest.mark.slow
 def test_small_p_values_are_bounds(pair: Compared) -> None:
     """The frame keeps the numbers, for Parquet."""
     rows = pair.overall.head(3).with_columns(

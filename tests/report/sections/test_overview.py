@@ -44,6 +44,7 @@ def test_the_slice_that_differs_is_named(by_time: Compared) -> None:
     assert [each.mark for each in without] == ["slices"]
 
 
+@pytest.mark.slow
 def test_nothing_that_is_clear_is_said(pair: Compared) -> None:
     """12 categories, 4 kinds of weather and 3 sizes, of which two kinds of weather and two sizes have no interval."""
     first = overview.of_models(pair)
@@ -60,6 +61,7 @@ def test_one_model_has_its_costliest_error_types(one: Compared, models: list[apf
     assert first.chips_about == "Error types that cost most AP at IoU 0.5:"
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_intervals(pair: Compared, models: list[apf.Evaluation]) -> None:
     for figure, name, each in zip(overview.of_models(pair).figures, pair.names, models, strict=True):
         row = each.intervals(metrics="AP").row(0, named=True)

@@ -167,6 +167,7 @@ def test_judged_documents_by_hand() -> None:
     assert table.rows() == [("old", 2, 0.5, 2, 0.5), ("new", 1, 0.0, 1, 0.0)]
 
 
+@pytest.mark.slow
 def test_long_runs_are_not_evaluated_again(two: apf.RunEvaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "_MOST_DOCUMENTS", 5_999)
     section = queries.coverage(Searched(two, NAMES))

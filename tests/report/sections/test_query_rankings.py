@@ -85,6 +85,7 @@ def test_ranks_are_those_of_the_measures() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_relevant_documents_that_come_later_are_counted() -> None:
     qrels = {"q": {f"d{k:02}": 1 for k in range(30)}}
     run = {"q": {f"d{k:02}": 100.0 - k for k in range(25)}}

@@ -17,6 +17,7 @@ from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_error_types import of, tables
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evaluation]) -> None:
     section = score_calibration.section(pair)
     shown = tables(section)
@@ -54,6 +55,7 @@ def hits(*scores: tuple[float, bool]) -> Compared:
     return of(apf.evaluate(truth, found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scores", "found"),
     [

@@ -125,6 +125,7 @@ def test_curves_have_at_most_101_points(pair: Compared) -> None:
     assert len(chart.svg) < 60_000
 
 
+@pytest.mark.slow
 def test_curves_begin_at_the_lowest_score(one: Compared, models: list[apf.Evaluation]) -> None:
     chart = next(block for block in score_threshold.section(one).blocks if isinstance(block, Chart))
     _, down = scales((0.0, 1.0))
@@ -141,10 +142,10 @@ def test_the_section_of_many_categories_is_small() -> None:
 
 @pytest.mark.slow
 def test_the_rarest_of_very_many_categories_are_cut() -> None:
-    table = by_category(many(n_categories=1_203, n_models=1))
-    assert table.frame.height == 1_203
+    table = by_category(many(n_categories=203, n_models=1))
+    assert table.frame.height == 203
     assert {len(cells) for cells in table.drawn.values()} == {200}
-    assert "The first 200 of 1,203 rows are shown." in table_markup(table)
+    assert "The first 200 of 203 rows are shown." in table_markup(table)
 
 
 @pytest.mark.slow

@@ -141,6 +141,7 @@ def test_one_query_has_no_interval() -> None:
     assert answer == "No interval for the difference in AP, +0.500 for new: too few queries have a value."
 
 
+@pytest.mark.slow
 def test_methods_in_words(two: apf.RunEvaluation) -> None:
     block = search.rules(Searched(two, ["run_lexical", "run_hybrid"])).blocks[-1]
     assert isinstance(block, Fragment)
@@ -159,6 +160,7 @@ def test_policies_in_words() -> None:
     assert "without judgement are removed" in block.markup
 
 
+@pytest.mark.slow
 def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Evaluation], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="cannot be in one report"):
         apf.write_report(tmp_path / "r.html", two, models[0])
@@ -182,6 +184,7 @@ def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation)
     assert head[0] == "interval" and [row[0] for row in rows] == sorted(queries["topic"].unique())
 
 
+@pytest.mark.slow
 def test_equal_runs_lead_together() -> None:
     runs = {name: {"q": {"d": score, "e": 0.5}, "r": {"d": 1.0}} for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))}
     with pytest.warns(apf.exceptions.FewUnitsWarning):

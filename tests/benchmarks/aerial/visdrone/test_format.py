@@ -82,6 +82,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> N
         apf.read_dataset(folder, "visdrone")
 
 
+@pytest.mark.slow
 def test_a_folder_of_empty_files_has_no_detections(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", **TRUTH)
     evaluation = apf.evaluate(truth, text_folder(tmp_path / "found", a="", b=""), "visdrone")

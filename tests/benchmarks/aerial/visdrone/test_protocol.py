@@ -100,6 +100,7 @@ def test_resampled_means_count_the_images_that_are_drawn() -> None:
     assert evaluation["AP50"] == pytest.approx(2 / 3) and values == {0.5, round(2 / 3, 9), 1.0}
 
 
+@pytest.mark.slow
 def test_places_that_are_given_stay() -> None:
     """An evaluation's own detections lack rows of other classes, but not their places."""
     objects, rows, _, _ = CASES["a detection of another class uses up a row"]

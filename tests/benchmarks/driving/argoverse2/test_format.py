@@ -74,6 +74,7 @@ def test_bad_rows_are_named(columns: dict[str, Any], message: str, tmp_path: Pat
         apf.read_results(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qw", "qx", "qy", "qz", "tx_m"])
 def test_numbers_that_are_not_finite_are_named_or_left_out(name: str, tmp_path: Path) -> None:
     """The direction of an infinite quaternion was a number all the same."""
@@ -161,6 +162,7 @@ def test_files_give_the_numbers_of_the_kit(tmp_path: Path) -> None:
     assert expected[EVALUATED[0]]["AP"] > 0.03
 
 
+@pytest.mark.slow
 def test_all_logs_may_be_in_one_file(tmp_path: Path) -> None:
     """As `av2 evaluate` reads its ground truth: the same as the folders, without sweeps that only have points."""
     write_log(tmp_path / "val", "b", [BUS, DOG])

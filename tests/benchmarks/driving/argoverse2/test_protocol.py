@@ -33,6 +33,7 @@ A1 = [car(x) for x in range(0, 100, 10)], [car(x, score) for x, score in _FOUND]
 A6 = [car(0, yaw=3)], [car(0.2, 0.9, yaw=-3, size=(2, 2, 1.5))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "found", "ap"),
     [
@@ -60,6 +61,7 @@ def test_errors_and_the_composite_score() -> None:
     assert of_car(case(*A6)) == exactly({"ate": 0.2, "ase": 0.5, "aoe": 0.283185307, "cds": 0.769953106})
 
 
+@pytest.mark.slow
 def test_absent_categories_count() -> None:
     assert dict(case(*A1).summary.rows()) == exactly({
         "AP": np.mean([0.176980198, 0.268976898, 0.377475248, 0.477722772]) / 26, "ATE": (0.54 + 25 * 2) / 26,

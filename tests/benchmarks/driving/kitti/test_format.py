@@ -196,6 +196,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_check_reports_images_without_a_file(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
     with warnings.catch_warnings(action="error"):

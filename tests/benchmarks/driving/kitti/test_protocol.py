@@ -109,6 +109,7 @@ def test_eleven_positions(case: str) -> None:
     assert numbers(ev) == pytest.approx([AT_11[case]] * 3, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bev", "3d"])
 def test_k3_regions_are_of_the_image_alone(iou_type: str) -> None:
     def placed(row: Row, x: float) -> Row:
@@ -130,6 +131,7 @@ def test_perfect_results_need_41_positives_for_a_perfect_number() -> None:
             assert [*numbers(ev), *numbers(ev, metric="AOS")] == pytest.approx([expected] * 6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
     annotations = [row | {"category_id": "Pedestrian"} for row in cars()] + [SITTING]
     ev = evaluated(annotations, [row | {"category_id": "Pedestrian"} for row in (*found(), ELSEWHERE)])
@@ -137,6 +139,7 @@ def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
     assert numbers(ev, "Car") == [None] * 3
 
 
+@pytest.mark.slow
 def test_k13_the_exact_one_faces_backwards() -> None:
     ev = evaluated(cars(), [dt("Car", 10, 100, 110, 200, 0.95), dt("Car", 0, 100, 100, 200, 0.7, alpha=math.pi), *found(1)])
     assert numbers(ev) == pytest.approx([16.388888889] * 3, abs=1e-8)
@@ -341,6 +344,7 @@ def test_options_that_do_not_fit_are_refused(protocol: apf.Protocol, options: An
         protocol.with_options(**options)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_levels_and_cut_offs_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
         replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
@@ -397,6 +401,7 @@ def test_detections_are_counted_without_their_copies() -> None:
     assert "8 detections" in repr(ev)
 
 
+@pytest.mark.slow
 def test_low_detections_do_not_stop_intervals_by_category() -> None:
     annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
     ev = evaluated(annotations, [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)])

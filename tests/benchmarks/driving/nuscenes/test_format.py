@@ -78,6 +78,7 @@ def test_tables_are_a_data_set(tmp_path: Path) -> None:
     assert truth.annotations.select("visibility", "instance").row(0) == (4, "i1")
 
 
+@pytest.mark.slow
 def test_velocity_is_the_difference_of_the_neighbours(tmp_path: Path) -> None:
     """At most 1.5 seconds to one neighbour, 3 seconds between both."""
     times = {"a": 0.0, "b": 1.5, "c": 3.0, "d": 5.0, "e": 6.5}
@@ -153,6 +154,7 @@ def test_images_without_racks_have_null_or_nothing(column: pl.Series, in_rack: b
     assert apf.read_results(path, dataset=own)["in_rack"].to_list() == [False, in_rack]
 
 
+@pytest.mark.slow
 def test_names_of_categories_are_in_any_case_in_racks(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS | {"t1": [box("t1", "Bicycle", 0.75, (100.0, 60.0, 1.0))]})
@@ -196,6 +198,7 @@ def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_pa
             read()
 
 
+@pytest.mark.slow
 def test_samples_without_an_entry_are_listed(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", {"t2": RESULTS["t2"]})

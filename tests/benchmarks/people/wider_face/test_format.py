@@ -92,6 +92,7 @@ def test_results_say_the_image_by_their_file(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_missing_files_unsorted_scores_and_fractions_are_said(tmp_path: Path) -> None:
     truth = write_matlab(tmp_path / "ground_truth", FACES)
     rows = sorted(FOUND["0--Parade/0_Parade_1"], key=lambda row: row[-1])

@@ -130,6 +130,7 @@ def test_weights_are_copies_of_images() -> None:
         assert halves == exactly(ones)
 
 
+@pytest.mark.slow
 def test_intervals_of_slices_are_about_their_numbers() -> None:
     evaluation = evaluate(*weathered(30))
     by_event = evaluation.intervals(n_resamples=20, method="bootstrap", by="event", metrics="AP_hard")

@@ -136,6 +136,7 @@ def outside(path: Path, secret: str) -> None:
             frame.with_columns(label_map=pl.lit(secret)).write_parquet(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", ["{folder}/secret.png", "{folder}/no.png", "../secret.png", "truth/../../secret.png"])
 @pytest.mark.parametrize("what", ["shards", "tables", "found.parquet", "truth.json", "found.json", "sizes.csv"])
 def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp_path: Path) -> None:

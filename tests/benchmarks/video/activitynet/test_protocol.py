@@ -38,6 +38,7 @@ def ranked(segments: list[Segment]) -> list[Scored]:
     return [(*segment, 0.9 - k / 10) for k, segment in enumerate(segments)]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(videos))
 def test_outcomes_by_rank_equal_loops(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
