@@ -33,14 +33,15 @@ environments: .venv/installed-docs kits
 kits:
 	$(PYTHON) -m tests.kits
 
-# ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
+# ruff, mypy, doctests and all tests of which a case takes less than 0.06 s; about 2.5 minutes on two cores. The same in every
+# run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -n auto
 	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python $(PYTEST) -m "not slow" --ignore=tests/parity --ignore=tests/properties
 
-# what needs signals, processes, a disk of 1 MB, kernels of notebooks, every protocol or thousands of cases; the pages of docs/;
+# what takes longer: signals, processes, a disk of 1 MB, kernels of notebooks, every protocol, thousands of cases; pages of docs/;
 # the comparisons with references, and the properties on generated data sets; about 10 minutes. It runs one in eight of the cases
 # of each slow test, always the same ones, and all of the documentation; with SHARE=1 all cases, which takes half an hour
 test-slow: .venv/installed-docs

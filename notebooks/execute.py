@@ -34,7 +34,7 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
         # files, not ports, of which two kernels that start at once may take the same
         connection = {"transport": "ipc", "ip": f"{sockets}/kernel", "connection_file": f"{sockets}/kernel.json"}
         client = NotebookClient(
-            notebook, config=Config({"KernelManager": connection}), kernel_name="python3", timeout=300, startup_timeout=60,
+            notebook, config=Config({"KernelManager": connection}), kernel_name="python3", timeout=300, startup_timeout=300,
             resources=resources, record_timing=False, coalesce_streams=True,
         )  # fmt: skip
         return normalised(client.execute())

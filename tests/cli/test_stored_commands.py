@@ -298,13 +298,13 @@ def test_files_that_are_no_database(tmp_path: Path, capsys: Capture, monkeypatch
 def test_ctrl_c_ends_a_command_whose_query_never_ends(query: str, tmp_path: Path) -> None:
     apf.evaluate(TRUTH, RESULTS).write_parquet(tmp_path / "set")
     arguments = [sys.executable, "-m", "apframe", "sql", str(tmp_path / "set"), "SELECT 7 AS a; " + query, "--csv"]
-    for again in range(5):
+    for again in range(3):
         with subprocess.Popen(
             arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
         ) as started:
             assert started.stdout is not None
             assert [started.stdout.readline() for _ in range(2)] == [b"a\n", b"7\n"]
-            time.sleep(again / 5)
+            time.sleep(again / 3)
             started.send_signal(signal.SIGINT)
             try:
                 out, err = started.communicate(timeout=SECONDS)

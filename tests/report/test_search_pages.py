@@ -131,8 +131,8 @@ def test_queries_are_filtered_by_the_form_and_by_links(browser: Any, pair: Path,
 def test_a_link_opens_the_rankings_without_scripts(browser: Any, pair: Path) -> None:
     with opened(browser, pair, java_script_enabled=False) as page:
         page.locator("#changed table a").first.click()
-        page.wait_for_timeout(200)
-        assert page.locator(":target table").first.is_visible() and not page.locator("#queries form").is_visible()
+        wait_until(page, "document.querySelector(':target table')?.checkVisibility()")
+        assert not page.locator("#queries form").is_visible()
 
 
 def test_what_looks_like_html_is_text(browser: Any, odd: Path) -> None:
