@@ -1,7 +1,8 @@
 """How many data sets hypothesis makes for each test (APFRAME_EXAMPLES), and whether they are new ones (APFRAME_NEW_EXAMPLES).
 
 They are the same in every run unless new ones are asked for, so that no run fails by chance; `make test-full` looks further.
-Of the cases of each slow test, one in APFRAME_SHARE is run, of those of the documentation all.
+Of the cases of each slow test, one in APFRAME_SHARE is run; all of those of the documentation, and of tests that are marked
+`slow(every=True)`, as each case reaches code of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep a share of the cases of each slow test, the same in every run; each test begins with another one of its cases."""
     cases = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("slow") and "docs" not in item.path.parts:
+        slow = item.get_closest_marker("slow")
+        if slow and not slow.kwargs.get("every") and "docs" not in item.path.parts:
             cases[item.nodeid.partition("[")[0]].append(item)
     left_out = {
         item

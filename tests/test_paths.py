@@ -341,7 +341,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         apf.scan_runs(folder / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("name", [*NO_NAMES.values(), "circle/a", os.fsdecode(b"\xff")], ids=[*NO_NAMES, "circle", "not UTF-8"])
 def test_nor_is_anything_written_there(tmp_path: Path, name: str) -> None:
     (tmp_path / "circle").symlink_to("circle")

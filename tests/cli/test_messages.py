@@ -50,7 +50,7 @@ def test_a_doubtful_number_is_printed_and_written_first(
     assert (bad / "stored" / "summary.parquet").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [("other_categories", [], "2,075 of 2,075 detections have an unknown category_id and were dropped"),

@@ -274,7 +274,7 @@ def test_tables_fit_the_terminal_and_are_whole_elsewhere(tmp_path: Path, capsys:
 COUNTS = [f"{count}_{name}" for name in "ab" for count in ("tp", "fp", "fn")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("options", "columns"), [
     (["--level", "category"], ["name", "model_a", "model_b", "difference", "low", "high", "p"]),
     (["--by", "camera,weather"], ["camera", "weather", "model_a", "model_b", "difference", "low", "high", "p"]),

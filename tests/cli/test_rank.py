@@ -104,7 +104,7 @@ def test_compare_by_topic() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("options", "lowest", "name"),
     [

@@ -88,7 +88,7 @@ def test_a_query_is_an_argument_or_a_file_or_stdin(
         assert command(capsys, monkeypatch, "sql", folder, *options, "--json") == (0, out, "")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("place", ["set", "sets", "file", "search", "search_file"])
 def test_show_tables_names_all(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     code, out, _ = command(capsys, monkeypatch, "sql", str(places[place]), "SHOW TABLES", "--json")
@@ -358,7 +358,7 @@ TYPES: dict[str, tuple[str, object]] = {  # what --csv prints and --json holds, 
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("value", TYPES)
 def test_types_of_duckdb_are_printed_or_refused(
     value: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch

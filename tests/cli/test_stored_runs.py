@@ -19,7 +19,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return lambda *arguments: command(capsys, monkeypatch, *arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("name", ["errors", "confusion"])
 def test_a_stored_evaluation_gives_what_its_files_give(name: str, run: Any, tmp_path: Path) -> None:
     apf.evaluate(TRUTH, FOUND).write_parquet(tmp_path / "run")

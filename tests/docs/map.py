@@ -60,7 +60,8 @@ def sizes(package: Path) -> list[str]:
 
 def repeated(root: Path, apart: Collection[str] = ()) -> list[str]:
     """The names that two files or two classes have, and where; not those of PARALLEL, and not in packages that stand apart."""
-    files, classes = defaultdict(list), defaultdict(list)
+    files: dict[str, list[Path]] = defaultdict(list)
+    classes: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root)
         if place.parts[0] not in apart and path.stem not in ("__init__", "__main__", "conftest"):

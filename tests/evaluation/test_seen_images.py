@@ -102,7 +102,7 @@ def said(evaluator: apf.Evaluator, **options: Any) -> list[str]:
     return [str(each.message).split(" (")[0] for each in caught if each.category is MissingResultsWarning]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("update", WAYS)
 def test_a_part_of_an_epoch(update: Way) -> None:
     """AP .268 of the whole is .029 if only 30 images come; these images alone give what `evaluate` gives of them."""

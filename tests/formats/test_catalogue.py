@@ -327,7 +327,7 @@ WRONG_FIRST_LINES = {  # of results: the ground truth, the name and the text of 
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("case", WRONG_FIRST_LINES)
 def test_results_that_look_like_none_are_read_as_their_truth(case: str, tmp_path: Path) -> None:
     files, name, text, message = WRONG_FIRST_LINES[case]

@@ -483,7 +483,7 @@ POLY = [112.321, 68.66, 122.321, 51.34, 87.679, 31.34, 77.679, 48.66]
 RBOX = [100, 50, 40, 20, 0.524]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("is_file", [False, True])
 @pytest.mark.parametrize(
     ("fields", "columns", "similarity"),

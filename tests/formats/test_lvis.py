@@ -147,7 +147,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert set(again) == {"id", "image_id", "category_id", "bbox", "area", "ignore", "segmentation", "occluded"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("table", "column", "message"),
     [

@@ -445,7 +445,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("texts", "message"), OTHERS.values(), ids=OTHERS)
 def test_what_is_wrong_beside_the_boxes_is_named(texts: dict[str, str], message: str, tmp_path: Path) -> None:
     kept = {name: text for name, text in FOLDER.items() if "labels" not in name}

@@ -70,7 +70,7 @@ def dataset() -> apf.Dataset:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("role", ["dataset", "results"])
 @pytest.mark.parametrize("name", NAMES)
 def test_recognising_opens_each_path_once(name: str, role: str, dataset: apf.Dataset, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_outlines_are_masks(task: str, kind: str, numbers: list[float], outline:
     assert row.select(*BOX, "mask").rows() == [(10, 5, 40, 20, [outline])]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("numbers", "shape", "keypoints"),
     [

@@ -537,7 +537,7 @@ CONFIGS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("text", "message"), CONFIGS.values(), ids=CONFIGS)
 def test_what_is_wrong_in_data_yaml_is_said(text: str, message: str, tmp_path: Path) -> None:
     folder = small(tmp_path, config=text, **{"val.txt": "images/val/a.jpg\nimages/val/c.jpg\n"})

@@ -148,7 +148,7 @@ def test_influences_are_derivatives_of_the_area(case: Case, seed: int, definitio
         assert made.is_biased == (column == "ap" and area.interpolated)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", apf.PUBLISHED)
 def test_influences_of_published_protocols_are_derivatives(name: str, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_whole_weights_are_copies(case: Case, data: st.DataObject) -> None:
     np.testing.assert_allclose(ap, expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     "name", ["step", "interpolated", "voc2007", "eleven_point", "eleven_point_trec9", "eleven_point_trec10", "coco101"]
 )

@@ -60,7 +60,7 @@ def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[
     assert_equal(evaluation, by_pycocotools(truth, results, "keypoints", sigmas=sigmas))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     truth, results = people(np.random.default_rng(1), 20)

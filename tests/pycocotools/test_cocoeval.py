@@ -84,7 +84,7 @@ def test_generated_boxes_equal_reference(case: Case, kinds: Any) -> None:
     assert_same_cells(ours, reference)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @as_tables_and_by_cells
 @half_as_often
 @given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
@@ -405,7 +405,7 @@ def evaluated_stats(data: Any) -> list[float]:
     return summary(evaluated(OURS, *data))[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 @as_tables_and_by_cells
 def test_single_cells_equal_reference(iou_type: str, kinds: Any) -> None:
@@ -433,7 +433,7 @@ def assert_same_single_cells(ours: Any, reference: Any, areas: Any, limit: int) 
                 np.testing.assert_array_equal(mine[name], theirs[name], err_msg=name)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @as_tables_and_by_cells
 def test_single_cells_of_other_areas_and_limits_equal_reference(kinds: Any) -> None:
     assert_same_single_cells(*both(*made("bbox"), ours=kinds), areas=[[900, 3000], [0, 1e10]], limit=2)

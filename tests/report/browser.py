@@ -38,7 +38,8 @@ def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
     A tab takes longer to make than a page to draw, so those that were closed without an error are used again.
     """
     wanted = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
-    page, problems = TABS.pop(repr(wanted), None) or _tab(browser, wanted)
+    key = repr(wanted)
+    page, problems = TABS.pop(key) if key in TABS else _tab(browser, wanted)
     try:
         page.set_viewport_size(wanted["viewport"])
         page.emulate_media(media="null", color_scheme=wanted["color_scheme"])
@@ -50,7 +51,7 @@ def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
         raise
     found = problems.copy()
     problems.clear()
-    TABS[repr(wanted)] = page, problems
+    TABS[key] = page, problems
     assert found == []
 
 

@@ -222,7 +222,7 @@ def test_warnings_are_on_the_page_once(models: list[apf.Evaluation], tmp_path: P
     assert text.count("There are no detections, so everything is missed") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("protocol", "truth", "found", "has_mistakes"),
     [

@@ -72,7 +72,7 @@ ELSEWHERE = "the tables were cut into shards differently: join them with `apfram
 FIRST, SECOND = "00000/detections.parquet", "00001/detections.parquet"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("unknown_images", ["error", "drop"])
 def test_detections_of_an_image_of_another_shard(shards: Path, unknown_images: str) -> None:
     found = pl.read_parquet(shards / SECOND)

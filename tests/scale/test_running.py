@@ -252,7 +252,7 @@ def test_a_similarity_of_ones_own_is_not_resumed(tmp_path: Path) -> None:
     assert_frame_equal(found.metrics, apf.evaluate_shards(shards, similarity=same).metrics)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("categories", [np.array([1]), [np.int64(1)], {1}, pl.Series([1]), ["cat"]])
 def test_options_of_any_kind_name_files(tmp_path: Path, categories: Any) -> None:
     shards, work = few(tmp_path), tmp_path / "work"

@@ -128,7 +128,7 @@ def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     assert bars["color"]["scale"]["domain"] == ["a", "b"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("by", ["weather", ["name", "weather"], apf.quantiles("area", 4)], ids=str)
 @pytest.mark.parametrize(
     ("plot", "method"),

@@ -141,7 +141,7 @@ TAKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("make", "message"), TAKEN.values(), ids=TAKEN)
 def test_a_place_that_is_taken_is_left_alone(make: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
     folder = make(tmp_path)
@@ -230,7 +230,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_run(damage: Callable[[Path], object], message: str, tmp_path: Path) -> None:
     small().write_parquet(tmp_path / "run")
@@ -328,7 +328,7 @@ ASKED: dict[str, Callable[[apf.Evaluation], object]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_two_evaluations_are_never_mixed(ask: Callable[[apf.Evaluation], object], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

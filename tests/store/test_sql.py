@@ -93,7 +93,7 @@ SAME: dict[str, tuple[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("query", "frame"), SAME.values(), ids=SAME)
 def test_tables_equal_the_frames(
     query: str, frame: Callable[[apf.Evaluation], pl.DataFrame], evaluation: apf.Evaluation
@@ -152,7 +152,7 @@ def test_bad_query(query: str, parameters: dict[str, Any], message: str, evaluat
     assert text.endswith(tables) != text.startswith("Parser Error")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("query", "hint"),
     [

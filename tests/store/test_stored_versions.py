@@ -203,7 +203,7 @@ def test_conditions_that_cannot_be_taken(tmp_path: Path) -> None:
         runs.leaderboard(where=5)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -214,7 +214,7 @@ def test_a_part_of_the_images_may_be_evaluated(truth: apf.Dataset) -> None:
     assert epoch(AveragePrecisionCallback(truth, count_images="seen"), (found(1, 2), None))["val/AR100"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("with_truth", [True, False])
 def test_processes_exchange_what_they_have(with_truth: bool, truth: apf.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second one has four images, the last of which pads its share."""

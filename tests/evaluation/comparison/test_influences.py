@@ -37,7 +37,7 @@ def under(part: SlicedEvaluation, lines: list[Headline], weights: np.ndarray) ->
         line.metric: found[at] for at, line in enumerate(every)}, lines, part.protocol).items()}  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", apf.PUBLISHED)
 def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Pat
         assert {"AP", "AP50"} <= compared
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("by", [(), "weather", "supercategory", apf.bins("occlusion", [0, 0.3, 1])])
 @pytest.mark.parametrize("level", ["summary", "category"])
 def test_blocks_of_lists_change_nothing(a: apf.Evaluation, by: Any, level: str, monkeypatch: pytest.MonkeyPatch) -> None:

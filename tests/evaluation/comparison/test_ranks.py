@@ -33,7 +33,7 @@ def test_intervals_and_shares(models: list[apf.Evaluation], method: str) -> None
     assert table.select("rank_low", "rank_high").rows() == [(1, 2), (1, 2)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("method", ["influence", "bootstrap"])
 def test_equal_models_share_the_lead(models: list[apf.Evaluation], method: str) -> None:
     table = ranks([models[0]] * 3, ["a", "b", "c"], Sampling(metrics="AP50", n_resamples=50, method=method))

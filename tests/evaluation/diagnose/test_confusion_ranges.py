@@ -86,7 +86,7 @@ def test_the_sample(model: str) -> None:
     verify(ev, [position / 12 for position in range(13)])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @half_as_often
 @pytest.mark.parametrize("family", FAMILIES)
 @given(

@@ -114,7 +114,7 @@ def in_shards(folder: Path) -> apf.Evaluation:
     return apf.evaluate_shards(folder / "shards")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")
 @pytest.mark.parametrize("evaluate", [in_memory, as_frame, as_coco_file, as_parquet, in_updates, in_shards])
 def test_however_results_come(evaluate: Callable[[Path], apf.Evaluation], tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_check_names_it() -> None:
     assert apf.check(TRUTH, FULL).filter(pl.col("check") == "filtered_results").is_empty()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("results", "said"), [(HALF, SAID), ([], "so everything is missed (2,400 annotations)")])
 def test_the_report_says_it_even_after_a_terminal_did(results: list[Any], said: str, tmp_path: Path) -> None:
     evaluation = apf.evaluate(TRUTH, results)

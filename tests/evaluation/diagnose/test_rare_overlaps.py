@@ -63,7 +63,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("detections", "message"), CASES.values(), ids=CASES)
 def test_nothing_matches(detections: pl.DataFrame, message: str) -> None:
     assert warnings_of(detections) == [message + CHECK]

@@ -314,7 +314,7 @@ SAMPLES = [  # ground truth, results, the protocol, and why its tasks are refuse
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("truth", "found", "protocol", "refused"), SAMPLES)
 def test_no_label_is_lost_or_invented(truth: str, found: str, protocol: str, refused: str, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_no_label_is_lost_or_invented(truth: str, found: str, protocol: str, ref
         assert_frame_equal(again.annotations.sort("annotation_id"), whole.annotations.sort("annotation_id"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("options", "where", "why"),
     [

@@ -85,7 +85,7 @@ def test_missing_pictures_are_grey_frames(tmp_path: Path) -> None:
         tiny().show("left", images=tmp_path / "nowhere")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("kind", apf.error_kinds()["name"])
 def test_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     shown = models[0].show_errors(kind, 4)
@@ -99,7 +99,7 @@ def test_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     assert all(picture.count("subject") for picture in shown.html.split("<article")[1:])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("kind", ["missing", "wrong_class", "misplaced", "duplicate"])
 def test_label_errors_of_a_kind(models: list[apf.Evaluation], kind: str) -> None:
     suspects = models[0].label_errors().filter(kind=kind).head(2)

@@ -214,7 +214,7 @@ def test_bad_slices() -> None:
             cut.by(*keys, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.parametrize("n_images", [0, 1])
 @pytest.mark.parametrize("categories", [[], [{"id": 1, "name": "cat"}]])

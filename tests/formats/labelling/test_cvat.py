@@ -413,7 +413,7 @@ def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -
     assert to_crop(json.loads(read(tmp_path / "a.xml")["mask"].item())) == to_crop(mask)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
@@ -600,7 +600,7 @@ TASK = """<annotations><meta><task><labels><label><name>cat</name></label></labe
 SCORED = '<attribute name="score">0.5</attribute>'
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     "names", [["annotations.xml"], ["a.xml", "b.xml"], ["task_1/annotations.xml", "task_2/annotations.xml"]]
 )

@@ -272,7 +272,7 @@ def test_the_table_has_every_protocol() -> None:
     assert {name.lower() for name, each in apf.PUBLISHED.items() if not each.malformed.keepable} == REFUSED
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("name", CASES)
 def test_kept_as_the_program_of_the_benchmark_does(name: str) -> None:
     protocol, category, options, cases = CASES[name]
@@ -456,7 +456,7 @@ FILES: list[tuple[Callable[[Path], tuple[Path, Path]], str, str, float]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("write", "protocol", "metric", "value"), FILES)
 def test_files(write: Callable[[Path], tuple[Path, Path]], protocol: str, metric: str, value: float, tmp_path: Path) -> None:
     truth, found = write(tmp_path)
@@ -482,7 +482,7 @@ def test_command_names_its_own_options(tmp_path: Path, capsys: pytest.CaptureFix
     assert "0.545" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("name", ["coco", "voc2012", "thumos14", "activitynet", "mmrotate", "dota", "waymo", "visual_genome"])
 def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     protocol, category, _, cases = CASES[name]
@@ -500,7 +500,7 @@ def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     assert evaluation.where([1]).summary.equals(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 @pytest.mark.parametrize("is_written", [False, True])
 @pytest.mark.parametrize("name", ["coco", "mmrotate", "waymo"])

@@ -104,7 +104,7 @@ def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
         assert section.blocks[0].caption == "IoU by category" and section.sentences[0].startswith("IoU")  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ResampledWarning")
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_levels_of_difficulty_are_no_sizes(n: int) -> None:

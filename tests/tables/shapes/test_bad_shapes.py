@@ -228,7 +228,7 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
 
 
 # the same where there are no boxes, which are made of the shapes
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MaskSizeWarning")
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @in_memory_and_as_files
@@ -390,7 +390,7 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("shape", "columns", "message"), OF_FRAMES.values(), ids=OF_FRAMES)
 def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None:
     options, good = SHAPES[shape]

@@ -133,7 +133,7 @@ def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
 RACK_HERE = [100.0, 60.0, 1.0, 6.0, 2.0, 2.0, 0.0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(
     ("column", "in_rack"),
     [
@@ -187,7 +187,7 @@ BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("name", "column", "message"), BAD_PLACES.values(), ids=BAD_PLACES)
 def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))

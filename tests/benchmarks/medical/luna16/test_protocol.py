@@ -35,7 +35,7 @@ def test_cpm_with_other_limits_of_marks_in_a_scan_equals_loops(most: int, seeds:
     dataset, found = together(samples)
     evaluation = apf.evaluate(dataset, found, "luna16", max_detections=most)
     assert evaluation.by("set")["CPM"].to_list() == close(sample.numbers["CPM"] for sample in samples)
-    assert evaluation.detections["expanded_from"].count() > 20  # marks in several findings
+    assert evaluation.detections["expanded_from"].count() > len(samples) / 4  # marks in several findings
 
 
 Place = tuple[str, float]

@@ -131,7 +131,7 @@ def test_visible_shares_are_finite(visible: Row) -> None:
         evaluate([A | {"vis_bbox": None}, M | visible], [])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(every=True)
 @pytest.mark.parametrize("lacking", [(), ("vis_bbox",), ("vis_ratio",), ("vis_bbox", "vis_ratio")])
 def test_files_of_the_kit(tmp_path: Path, lacking: tuple[str, ...]) -> None:
     def box_of(row: Row) -> list[float]:
