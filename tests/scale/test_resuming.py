@@ -31,7 +31,7 @@ N_SHARDS, N_KILLS = 150, 10
 RUN = """
 import itertools, signal, sys, tempfile, threading
 import apframe
-from apframe.scale import one_shard, source  # after which all is imported
+from apframe.scale import job, shard_source  # after which all is imported
 shards, work, memory, tempfile.tempdir, stop_before = sys.argv[1:]
 numbers, stops = itertools.count(1), {int(stop_before), int(stop_before) + 5} - {0, 5}  # again, so that it does not end
 
@@ -159,7 +159,7 @@ AS_NOBODY = """
 import os, sys
 import apframe
 from apframe.exceptions import OutputError
-from apframe.scale import one_shard, source
+from apframe.scale import job, shard_source
 apframe.evaluate_shards(sys.argv[1])  # which imports what it needs
 if os.geteuid() == 0:
     os.setgid(65534), os.setuid(65534)

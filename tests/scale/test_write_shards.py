@@ -410,8 +410,8 @@ def test_rows_of_images_in_parts(name: str, ending: str, tmp_path: Path, monkeyp
 MEMORY = """
 import sys
 import apframe as apf
-from apframe.formats import tables
-from apframe.formats.coco import in_parts as coco
+from apframe.formats import arrow_files as tables
+from apframe.formats.coco import json_parts as coco
 from pathlib import Path
 coco.PIECE, tables._BATCH = 1 << 20, 1 << 14  # so that a quarter of a million rows are many parts
 apf.write_shards(sys.argv[1], sys.argv[2], sys.argv[3])
