@@ -18,11 +18,11 @@ import pytest
 import apframe as apf
 from apframe import exceptions
 from apframe.cli.messages import as_flag
-from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, RowError, import_optional, same_name
+from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, RowError, import_optional
 from apframe.option_values import by_name, one_of, whole_number
 from apframe.store import sql
 from apframe.threads import pool
-from apframe.wording import option_name, option_style
+from apframe.wording import option_name, option_style, same_name
 
 ROOT = Path(__file__).parents[1]
 
