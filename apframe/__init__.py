@@ -35,7 +35,6 @@ import apframe.ctrl_c  # first of all, as what follows takes a while
 import apframe.allocators  # noqa: F401 - before Polars is loaded
 
 # isort: split
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -68,44 +67,28 @@ class _RankedList(metaclass=_AllMeasures):
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOME_OF = homes_of("apframe")
 _SPACES = ("exceptions", "lists", "plot", "protocols", "similarity", "training")  # packages with names of their own
-_PACKAGES = (*_SPACES, "formats")
-_RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
 
+__all__: list[str] = []  # pydoc prints the classes and functions of `__all__` in full: 4,600 lines
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":  # read from the metadata only when asked for: `import apframe` stays short
-        from importlib.metadata import version
+if TYPE_CHECKING:
+    __version__: str
 
-        return version("apframe")
-    if name in _PACKAGES:
-        return import_module(f"apframe.{name}")
-    if name in _HOME_OF:
+else:  # type checkers would accept every name
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":  # read from the metadata only when asked for: `import apframe` stays short
+            from importlib.metadata import version
+
+            return version("apframe")
+        if name in (*_SPACES, "formats"):
+            return import_module(f"apframe.{name}")
+        if name not in _HOME_OF:
+            from apframe.former_names import find_name
+
+            return find_name(name, __dir__())
         globals()[name] = value = getattr(import_module(_HOME_OF[name]), name)
         return value
-    if name in _RENAMED:
-        # with no object, so that Python does not ask "Did you mean"
-        raise AttributeError(f"apframe.{name} is now apframe.{_RENAMED[name]}", name=name, obj=None)
-    if (home := _home_since_0_6(name)) is None:
-        # with both, Python asks "Did you mean"
-        raise AttributeError(f"module 'apframe' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-    package, new = home
-    if not name.isupper():  # short names of protocols stay: `apf.COCO`
-        exceptions = import_module("apframe.exceptions")
-        message = f"apframe.{name} is now apframe.{package}.{new}; the old name works until 0.7"
-        exceptions.warn(message, exceptions.RenamedWarning)
-    return getattr(import_module(f"apframe.{package}"), new)
-
-
-def _home_since_0_6(name: str) -> tuple[str, str] | None:
-    """The package, and the name there, of what was a name of `apframe` before 0.6."""
-    if name.startswith("plot_") and name.removeprefix("plot_") in homes_of("apframe.plot"):
-        return "plot", name.removeprefix("plot_")
-    if name.endswith(("Error", "Warning")) and hasattr(import_module("apframe.exceptions"), name):
-        return "exceptions", name
-    packages = [each for each in ("lists", "protocols", "similarity", "training") if name in homes_of(f"apframe.{each}")]
-    return (packages[0], name) if packages else None
 
 
 def __dir__() -> list[str]:
-    # no `__all__`: `help(apframe)` would print every class in full, 4,600 lines
     return sorted([*_HOME_OF, *_SPACES])

@@ -374,3 +374,11 @@ def warn_again(warnings_: Iterable[tuple[str, str]]) -> None:
     """Give collected warnings, which are the names of their categories and their messages."""
     for name, message in warnings_:
         warn(message, globals()[name])
+
+
+_BASES = (ApframeError, ApframeWarning)
+__all__ = [name for name, value in globals().items() if isinstance(value, type) and issubclass(value, _BASES)]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -35,6 +35,7 @@ GROUPS = {
         "keywords",
         "static_table",
         "lazily",
+        "former_names",
         "listing",
         "progress",
         "plugins",
@@ -172,7 +173,7 @@ def test_type_checkers_see_the_public_names() -> None:
     assert lists == {"apframe.public_names", "apframe.static_names"}
     imports = [node for name in lists for node in ast.parse((PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()).body]
     seen = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
-    packages = dict.fromkeys(apf._PACKAGES, "apframe")
+    packages = dict.fromkeys((*apf._SPACES, "formats"), "apframe")
     protocols = {name: home for name, home in homes_of("apframe.protocols").items() if name.isupper()}
     assert seen == homes_of("apframe") | packages | protocols
     assert [getattr(apf, name).__name__ for name in packages] == [f"apframe.{name}" for name in packages]
@@ -181,7 +182,7 @@ def test_type_checkers_see_the_public_names() -> None:
 def test_every_public_name_is_there() -> None:
     assert [name for name in HOMES if attrgetter(name)(apf) is None] == []
     assert {*dir(apf)} == {name.split(".")[0] for name in HOMES} | {"exceptions"}
-    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+    with pytest.raises(AttributeError, match="no attribute 'evalute'; did you mean evaluate, "):
         _ = apf.evalute
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 from operator import attrgetter
@@ -71,6 +72,7 @@ def test_measures_are_an_attribute_of_expressions() -> None:
     [
         ("plot_confusion", "plot.confusion"),
         ("BoxIoU", "similarity.BoxIoU"),
+        ("OKS", "similarity.OKS"),
         ("ndcg", "lists.ndcg"),
         ("Part", "protocols.Part"),
         ("ap_loss", "training.ap_loss"),
@@ -85,6 +87,16 @@ def test_old_names_work_and_name_the_new_ones(old: str, new: str) -> None:
     assert value is attrgetter(new)(apf) and warned[0].filename == __file__
 
 
+@pytest.mark.parametrize(
+    "typo, near",
+    [("KITI", "protocols.KITTI"), ("plot_slicez", "plot.slices, "), ("BoxIou", "similarity.BoxIoU, "), ("ndgc", "lists.ndcg")],
+)
+def test_typos_of_names_in_packages_are_answered(typo: str, near: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^module 'apframe' has no attribute '{typo}'; did you mean {re.escape(near)}"):
+        getattr(apf, typo)
+    assert not hasattr(apf, "xyzzy")
+
+
 def test_short_names_of_protocols_stay() -> None:
     names = [name for name in dir(apf.protocols) if name.isupper()]
     assert len(names) > 35 and "KITTI" in names and "KITTI" not in dir(apf)
@@ -92,5 +104,5 @@ def test_short_names_of_protocols_stay() -> None:
 
 
 def test_tab_shows_few_names_and_help_few_lines() -> None:
-    assert len(dir(apf)) <= 60
+    assert len(dir(apf)) <= 60 and {*dir(apf.exceptions)} == {*apf.exceptions.__all__}
     assert len(pydoc.render_doc(apf).splitlines()) <= 2_000

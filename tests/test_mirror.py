@@ -129,6 +129,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "test_paths.py": "folders",
     "test_exceptions.py": "option_values",
+    "test_lazily.py": "former_names",
     "test_static_table.py": "plot public_names static_names",
     "training/test_losses.py": "training/torch_losses",
 }

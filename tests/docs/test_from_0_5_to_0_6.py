@@ -8,10 +8,24 @@ import sys
 
 import pytest
 
+import apframe as apf
+from apframe.exceptions import RenamedWarning
 from tests.docs.map import ROOT
 from tests.names import HOMES
 
 PAGE = (ROOT / "docs" / "guides" / "from_0_5_to_0_6.md").read_text()
+
+
+def test_old_names_warn() -> None:
+    rows = PAGE.split("## Names that moved")[1].split("## What is gone")[0]
+    old = [name for row in re.findall(r"^\| (.*?) \|", rows, re.MULTILINE) for name in re.findall(r"`apf\.(\w+)`", row)]
+    assert len(old) > 15
+    for name in old:
+        if name.isupper() and name in dir(apf.protocols):
+            assert getattr(apf, name) is getattr(apf.protocols, name)
+            continue
+        with pytest.warns(RenamedWarning):
+            getattr(apf, name)
 
 
 def test_new_names_are_public() -> None:
