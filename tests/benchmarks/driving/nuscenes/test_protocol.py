@@ -229,9 +229,9 @@ def test_columns_that_are_missing_are_noted() -> None:
     assert evaluation.notes == (
         "NUSCENES filters objects by columns that are missing: annotations.ego_distance, annotations.n_points, "
         "annotations.in_rack, detections.ego_distance, detections.in_rack",
-        "AVE is as without true positives: there is no annotations.velocity_x, detections.velocity_x, annotations.velocity_y, "
-        "detections.velocity_y",
-        "AAE is as without true positives: there is no annotations.attribute, detections.attribute",
+        "AVE is computed as if there were no true positives: annotations.velocity_x, detections.velocity_x, "
+        "annotations.velocity_y, detections.velocity_y are missing",
+        "AAE is computed as if there were no true positives: annotations.attribute, detections.attribute are missing",
     )
     assert str(evaluation).splitlines()[-3:] == [f" {note}" for note in evaluation.notes]
     assert of_category(evaluation, "ave") == [None, None, 1.0, None]

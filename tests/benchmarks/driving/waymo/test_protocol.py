@@ -323,7 +323,7 @@ def test_velocities_that_are_text_are_refused() -> None:
 def test_names_of_cameras_that_cannot_be_are_refused() -> None:
     ev = evaluated([gt(0), gt(5, camera="FRONT-LEFT")], [dt(5, 0.9)])
     with pytest.raises(
-        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; give one of FRONT, FRONT_LEFT"
+        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; supply one of FRONT, FRONT_LEFT"
     ):
         ev.by(breakdowns.CAMERA)
 
