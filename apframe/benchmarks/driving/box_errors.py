@@ -123,7 +123,7 @@ class BoxErrors(ErrorAverages):
         if unknown := [kind for kind in (*self.kinds, *(kind for _, kind in self.undefined)) if kind not in KINDS]:
             raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(KINDS)}", option="errors")
         if len(self.kinds) != len(self.absent):
-            problem = f"{len(self.kinds)} kinds need as many values of absent categories, not {len(self.absent)}"
+            problem = f"{len(self.kinds)} kinds require {len(self.kinds)} values of absent categories, not {len(self.absent)}"
             raise ParameterError(problem, option="errors")
 
     @property

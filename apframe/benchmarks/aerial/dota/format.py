@@ -91,7 +91,7 @@ class Dota(Format):
         others = [file.name for file in paths if not _RESULT_FILE.fullmatch(file.stem)]
         if others:
             raise FormatError(
-                f"not called Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}", "rename or remove them", path=path
+                f"not named Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}", "rename or remove them", path=path
             )
         tasks, classes = zip(*(file.stem.split("_", 1) for file in paths), strict=True)
         if len(set(tasks)) > 1:

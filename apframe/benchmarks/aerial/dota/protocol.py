@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "DOTA": "rotated boxes in aerial images",
-    "DOTA_V1": "what DOTA's devkit prints for v1.0: 15 classes",
-    "DOTA_V15": "what DOTA's devkit prints for v1.5: 16 classes",
-    "MMROTATE": "what mmrotate prints for DOTA",
+    "DOTA_V1": "rotated boxes as in DOTA's devkit for v1.0: 15 classes",
+    "DOTA_V15": "rotated boxes as in DOTA's devkit for v1.5: 16 classes",
+    "MMROTATE": "rotated boxes of DOTA as in mmrotate",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = dict.fromkeys(("dota_v1", "dota_v15", "mmrotate"), "dota")
@@ -40,7 +40,7 @@ class MalformedSigned(MalformedCounts):
     """Give corners that do not go around a convex shape a signed area."""
 
     description: ClassVar[str] = (
-        "corners that do not go around a convex shape stand for the area to their left less that to their right"
+        "corners that do not go around a convex shape have the area to their left minus the area to their right"
     )
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
@@ -53,7 +53,7 @@ class MalformedSigned(MalformedCounts):
 class MalformedEnclosed(MalformedCounts):
     """Replace corners that do not go around a convex shape by the smallest rectangle. Source: `poly2obb_np` of mmrotate."""
 
-    description: ClassVar[str] = "corners that do not go around a convex shape stand for the smallest rectangle around them"
+    description: ClassVar[str] = "corners that do not go around a convex shape become the smallest rectangle around them"
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
         """Replace such corners by rectangles."""

@@ -62,7 +62,7 @@ class ExclusionRegions(Rule):
     @property
     def words(self) -> str:
         """Return the rule in words."""
-        return f"what has half of its box in {', '.join(self.categories)} is removed"
+        return f"objects with half of their box in {', '.join(self.categories)} are removed"
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Keep the objects outside the regions."""

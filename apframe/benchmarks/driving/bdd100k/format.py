@@ -80,7 +80,7 @@ def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if not isinstance(frames, list):
         raise FormatError("no list of frames", "is it Scalabel's JSON?", path=path)
     named = Fields("", path, "frame", "", frames)
-    named.refuse_repeated(named.text("name"), "several frames are called")
+    named.refuse_repeated(named.text("name"), "several frames have the name")
     named.refuse_each([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
     named.objects(_ATTRIBUTES)
     return frames, config if isinstance(config, dict) else {}

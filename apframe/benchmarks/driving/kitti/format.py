@@ -131,7 +131,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     if flat.any():
         file, _, where = places_of(frame, flat)
         problem = f"{paths[file]}: height, width and length are not all positive{where}"
-        warn(f"{problem}; these objects have no cuboid, and match nothing in 3D and seen from above", ShapesLeftOutWarning)
+        warn(f"{problem}; these objects have no cuboid, and match nothing in 3D or from above", ShapesLeftOutWarning)
     required = {
         name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name], strict=False)
         for name, unknown in _UNKNOWN.items()

@@ -19,7 +19,7 @@ class NuScenes(RecallLevels):
     """
 
     name = "nuscenes"
-    precision = "straight lines between items, less .1, over .9"
+    precision = "straight lines between items, minus .1, over .9"
     weights = "levels .11, .12 … 1, over 90"
     formula = "mean over the levels of max(precision on straight lines between items - .1, 0) / .9"
     used_by = "nuScenes detection"

@@ -94,7 +94,7 @@ class LimitSides(Rule):
     Source: `iou.cc` of waymo-open-dataset.
     """
 
-    description: ClassVar[str] = "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing"
+    description: ClassVar[str] = "objects with a compared side of .01 or less, or any side of 1,000,000 or more, match nothing"
 
     def states(self, inputs: Inputs) -> States:
         """Mark objects with such a side as incomparable."""

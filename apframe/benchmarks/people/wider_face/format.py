@@ -126,7 +126,7 @@ def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: 
     numbers = first.cast(pl.Float64, strict=False)
     lines = lines.with_columns(is_name=is_alone & numbers.is_null()).with_columns(block=pl.col("is_name").cum_sum())
     lines = lines.with_columns(place=pl.int_range(pl.len()).over("block", "file"))
-    refuse_lines(paths, lines, (lines["place"] == 0) & ~lines["is_name"], "no image is named before this")
+    refuse_lines(paths, lines, (lines["place"] == 0) & ~lines["is_name"], "no image name precedes this")
     names = lines.filter("is_name").select("file", "line", "block", name=first)
     counts = lines.filter(pl.col("place") == 1).select("file", "line", "block", is_alone.alias("is_alone"), n=first)
     whole = counts["n"].cast(pl.Int64, strict=False)
@@ -136,7 +136,10 @@ def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: 
     declared = names.join(counts.with_columns(n=whole), on="block", how="left", maintain_order="left")["n"]
     refuse_lines(paths, names, declared.is_null(), "no number of boxes follows the name")
     refuse_lines(
-        paths, names, (n_boxes != declared) & ~((declared == 0) & (n_boxes == 1)), "another number of boxes than is said below"
+        paths,
+        names,
+        (n_boxes != declared) & ~((declared == 0) & (n_boxes == 1)),
+        "the number of boxes differs from the declared one",
     )
     empty = names["block"].filter(declared == 0)
     boxes = boxes.filter(~pl.col("block").is_in(empty.implode()))
@@ -171,7 +174,7 @@ def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFr
     events = _names_in(path, "event_list", cells["event_list"])
     files = _names_in(path, "file_list", _flat(cells["file_list"]))
     if len(n_files) != len(events):
-        raise FormatError(f"file_list is of {counted(len(n_files), 'event')}, and event_list of {len(events)}", path=path)
+        raise FormatError(f"file_list has {counted(len(n_files), 'event')}, but event_list has {len(events)}", path=path)
     of_files = events.gather(np.repeat(np.arange(len(events)), n_files))
     images = (of_files + "/" + files).alias("image_id").to_frame()
     boxes = _flat(cells["face_bbx_list"])
@@ -193,12 +196,12 @@ def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
 
     if not is_file(path):
         raise FormatError(
-            f"there is no {path.name}, which says which faces are in this set", "put it beside the others", path=path.parent
+            f"{path.name}, which lists the faces of this set, is missing", "put it beside the others", path=path.parent
         )
     lists = _flat(_loaded(path, ("gt_list",))["gt_list"])
     n = np.array(list(map(np.size, lists)), dtype=np.int64)
     if len(n) != len(n_faces):
-        raise FormatError(f"gt_list is of {counted(len(n), 'image')}, and there are {len(n_faces)}", path=path)
+        raise FormatError(f"gt_list has {counted(len(n), 'image')}, not {len(n_faces)}", path=path)
     numbers = _numbers_in(path, "gt_list", lists)
     image = np.repeat(np.arange(len(n)), n)
     wrong = ~((numbers >= 1) & (numbers <= n_faces[image]) & (numbers == np.trunc(numbers)))
@@ -255,7 +258,7 @@ def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:
     if len(images):
         warn(
             f"{folder}: the scores of {counted(len(images), 'image')} ({listed(images.to_list())}) are not in descending "
-            "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order, and gives other "
+            "order; they are sorted, as by the MATLAB kit. Its Python port keeps the order of lines, and returns other "
             "numbers",
             UnsortedScoresWarning,
         )

@@ -78,7 +78,7 @@ class LabelMaps(ReadOnly):
                 missing = images.filter(~is_known(images, maps["image_id"]))
             if len(missing):
                 problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
-                raise FormatError(problem, "names without the ending are the same on both sides", path=path)
+                raise FormatError(problem, "names without extension must be the same in ground truth and results", path=path)
             _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
         segments = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
         return segments.select("image_id", "category_id", "segment_id", "label_map")

@@ -27,7 +27,7 @@ class LabelIoU(Similarity):
         labels of the ground truth that are no class: their pixels do not count
 
     >>> LabelIoU(ignored=(0, 255)).words
-    'intersection over union of the pixels of a class, without those that are labelled 0, 255'
+    'intersection over union of the pixels of a class, without those labelled 0, 255'
     """
 
     name: ClassVar[str] = "label_iou"
@@ -52,7 +52,7 @@ class LabelIoU(Similarity):
     @property
     def words(self) -> str:
         """Return the rule in plain words."""
-        without = f", without those that are labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
+        without = f", without those labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
         return f"intersection over union of the pixels of a class{without}"
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:

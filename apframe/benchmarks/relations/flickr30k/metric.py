@@ -20,7 +20,7 @@ class Success(RecallByImage):
     example = "FLICKR30K"
     precision = "none"
     weights = "the same for every image"
-    formula = "Success@k: share of the images of which one of the k best detections finds an annotation"
+    formula = "Success@k: share of the images where one of the k best detections finds an annotation"
     used_by = "phrases and referring expressions: Flickr30k Entities, RefCOCO"
     source = "Plummer et al. 2015"
     columns = ("success",)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
 PURPOSES = {
-    "ULTRALYTICS": "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
-    "ULTRALYTICS_8_4_175": "what Ultralytics prints from 8.4.37 up to 8.4.175",
-    "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.36",
+    "ULTRALYTICS": "numbers of Ultralytics from 8.4.176 on: mAP50-95, mAP50",
+    "ULTRALYTICS_8_4_175": "numbers of Ultralytics from 8.4.37 to 8.4.175",
+    "ULTRALYTICS_8_4_35": "numbers of Ultralytics up to 8.4.36",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"ULTRALYTICS": {"version": {"8.4.36": "ULTRALYTICS_8_4_35", "8.4.175": "ULTRALYTICS_8_4_175"}}}

@@ -143,7 +143,7 @@ def _label_map(path: Path) -> pl.DataFrame:
     items = [dict(re.findall(r'(\w+)\s*:\s*("[^"]*"|\w+)', item)) for item in _ITEM.findall(read_text(path))]
     rows = [(item.get("label_id", item.get("id")), item.get("name"), item.get("label_type")) for item in items]
     if not rows or any(number is None or not number.isdecimal() or name is None for number, name, _ in rows):
-        raise FormatError("an item has no name and id; label maps hold items of these", "correct the file", path=path)
+        raise FormatError("an item lacks a name or an id", "correct the file", path=path)
     labels = pl.DataFrame(rows, schema=dict.fromkeys(("category_id", "name", "supercategory"), pl.String), orient="row")
     labels = labels.with_columns(pl.col("category_id").cast(pl.Int64), pl.col("name", "supercategory").str.strip_chars('"'))
     return labels if labels["supercategory"].count() else labels.drop("supercategory")

@@ -59,7 +59,7 @@ class Thumos14(ReadOnly):
         """Read the tables of a data set: see `Format.read_tables`."""
         named = [(file, _FILE.fullmatch(file.stem)) for file in some_text_files(path)]
         if others := [file.name for file, name in named if name is None and file.stem.lower() not in _OF_THE_KIT]:
-            raise FormatError(f"not called CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
+            raise FormatError(f"not named CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
         files = [(file, name[1], name[2]) for file, name in named if name is not None]
         if not files:
             raise FormatError("holds no file CLASS_test.txt", path=path)

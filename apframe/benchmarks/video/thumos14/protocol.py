@@ -40,7 +40,7 @@ _NAMES = (
 class MalformedIntervalsTurned(MalformedCounts):
     """Reverse intervals that end before they start. Source: `intervaloverlapvalseconds.m` of THUMOS14's kit."""
 
-    description: ClassVar[str] = "an interval that ends before it starts is turned round"
+    description: ClassVar[str] = "an interval that ends before it starts is reversed"
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
         """Let each interval start at the earlier of its ends."""
