@@ -40,7 +40,7 @@ class MeasureErrors(Rule):
             refuse_texts(table, frame, [name for kind in errors.kinds for name in NEEDS[kind] if name in VELOCITY])
         if errors.over_recall:
             negative = (inputs.detections["score"] < 0).fill_null(False)
-            remedy = f"{inputs.protocol.name} needs scores of at least 0"
+            remedy = f"{inputs.protocol.name} requires scores of at least 0"
             refuse_rows("detections", inputs.detections, negative, "score is negative", remedy)
         if any(frame.is_empty() for frame in tables.values()):
             return inputs

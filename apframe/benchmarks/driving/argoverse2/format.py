@@ -56,7 +56,7 @@ class Argoverse2Format(ReadOnly):
     name = "argoverse2"
     title = "Argoverse 2"
     dataset_is = (
-        "a folder with a folder for each log, in which is annotations.feather; the folder of one log; or one Feather file"
+        "a folder with a folder for each log that contains annotations.feather; the folder of one log; or one Feather file"
     )
     results_are = "a Feather file with columns log_id, timestamp_ns, category, score, tx_m, ..."
     dataset_looks = looks(Look("folder", names=(_FILE, "*/")), Look("file", endings=Arrow.endings))

@@ -82,7 +82,7 @@ def _samples(path: Path) -> dict[str, list[Any]]:
     if not isinstance(samples, dict):
         raise FormatError("no object named results", "is it a submission for nuScenes' detection task?", path=path)
     if wrong := [token for token, rows in samples.items() if not isinstance(rows, list)]:
-        raise FormatError(f"no list of boxes for the sample {listed(wrong)}", "give [] for none", path=path)
+        raise FormatError(f"no list of boxes for the sample {listed(wrong)}", "use [] for none", path=path)
     return samples
 
 

@@ -67,11 +67,11 @@ def _racks_in(images: pl.DataFrame) -> pl.Series:
     inner = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
     if dtype != pl.Null and not (inner is not None and (inner.is_numeric() or inner == pl.Null)):
         problem = f"must hold lists of numbers, seven for each rack, not {dtype}"
-        raise ColumnError(problem, "null is for none", table="images", column=RACKS)
+        raise ColumnError(problem, "use null for none", table="images", column=RACKS)
     racks = lists_of_racks.cast(pl.List(pl.Float64))
     n_finite = racks.list.eval(pl.element().is_finite()).list.sum().fill_null(0)
     is_wrong = (racks.list.len() % len(CUBOID) != 0) | (n_finite != racks.list.len())
-    problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; null or an empty list is for none"
+    problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; use null or an empty list for none"
     refuse_rows("images", images, is_wrong.fill_null(False), problem, remedy)
     return racks.set(racks.list.len() == 0, None)
 

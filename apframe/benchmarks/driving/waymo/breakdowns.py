@@ -193,4 +193,4 @@ SIZE = _OfBoth("size", value=pl.max_horizontal(_SIDES), edges=(0.0, 7.0, inf))
 VELOCITY = _OfVelocity("velocity")
 """The velocity of annotations in m/s."""
 CAMERA = _OfCamera("camera")
-"""The camera that annotations are of."""
+"""The camera that annotations belong to."""

@@ -81,7 +81,7 @@ class AddDifficultyLevel(Rule):
             if given.dtype == pl.Boolean:
                 raise ColumnError("must hold 1, 2 or null, not true and false", table="annotations", column="level")
             unknown = ~given.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
-            refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "give null if it is unknown")
+            refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "use null if it is unknown")
             annotations = annotations if given.dtype.is_integer() else annotations.with_columns(given.cast(pl.Int64))
         level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
         return inputs.with_annotations(annotations.with_columns(level=level))

@@ -39,8 +39,8 @@ class Luna16(ReadOnly):
     name = "luna16"
     title = "LUNA16 CSV"
     dataset_is = (
-        "a folder with annotations.csv (seriesuid, coordX, coordY, coordZ, diameter_mm), and annotations_excluded.csv and "
-        "seriesuids.csv"
+        "a folder with annotations.csv (seriesuid, coordX, coordY, coordZ, diameter_mm), optionally with "
+        "annotations_excluded.csv and seriesuids.csv"
     )
     results_are = "a CSV file with seriesuid, coordX, coordY, coordZ, probability"
     dataset_looks = looks(Look("folder", names=(_NODULES,), columns=(_SCAN,)))

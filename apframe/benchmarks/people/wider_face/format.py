@@ -167,7 +167,7 @@ def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFr
     found = [(path, name) for path, name in found if split in (None, name)]
     if len(found) != 1:
         names = listed([path.name for path, _ in found]) or "none"
-        raise FormatError(f"needs one file such as wider_face_val.mat, and has {names}", path=folder)
+        raise FormatError(f"needs one file such as wider_face_val.mat, but has {names}", path=folder)
     path, split = found[0]
     cells = _loaded(path, ("event_list", "file_list", "face_bbx_list"))
     n_files = list(map(np.size, cells["file_list"]))

@@ -115,7 +115,7 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     entries.refuse_each([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
     entries.text("file_name")
     ids = pl.Series([str(row["image_id"]) for row in images], dtype=pl.String)
-    entries.refuse_repeated(ids, "several annotations are of image")
+    entries.refuse_repeated(ids, "several annotations have the image_id")
     return document, images
 
 

@@ -45,7 +45,7 @@ class LabelMaps(ReadOnly):
 
     name = "label_maps"
     title = "Label maps"
-    dataset_is = "a folder of PNGs with the number of a class in each pixel; classes.txt with the names, if there are any"
+    dataset_is = "a folder of PNGs with the number of a class in each pixel; optionally classes.txt with the names"
     results_are = "a folder of such PNGs of the same names"
     dataset_looks = results_looks = looks(Look("folder", names=("*.png", "*/"), no_names=("*.jpg", "*.jpeg")))
     only_for = ("semantic", "panoptic", "panoptic_boundary")
@@ -120,7 +120,7 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})
     if (is_double := maps["image_id"].is_duplicated()).any():
         which = listed(maps["file_name"].filter(is_double).to_list())
-        raise FormatError(f"several files are of one image ({which})", "keep one kind of label maps", path=path)
+        raise FormatError(f"several files belong to one image ({which})", "keep one kind of label maps", path=path)
     from apframe.tables.shapes.label_maps import count_labels  # imports NumPy
 
     counts = count_labels(maps["label_map"].to_list())

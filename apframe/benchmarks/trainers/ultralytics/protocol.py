@@ -48,7 +48,7 @@ class LeaveOutRepeated(Rule):
     Source: `verify_image_label` in `data/utils.py` of Ultralytics, which removes equal rows from a label file, with a warning.
     """
 
-    description: ClassVar[str] = "annotations of an image that are equal in category and shape are one"
+    description: ClassVar[str] = "annotations of an image that are equal in category and shape count once"
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Remove repeated annotations, with a note of their number."""

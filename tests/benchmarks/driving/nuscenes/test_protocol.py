@@ -246,7 +246,7 @@ def test_too_many_detections_and_negative_scores_are_errors() -> None:
         "the highest scores of each image"
     )
     assert evaluate([cuboid(0)], [cuboid(0, 0.5)] * 500, apf.NUSCENES)["AP"]
-    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES needs scores of at"):
+    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES requires scores of"):
         evaluate([cuboid(0)], [cuboid(0, -0.5)], apf.NUSCENES)
 
 

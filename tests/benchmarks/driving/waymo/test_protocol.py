@@ -128,8 +128,8 @@ def test_levels_are_given_or_follow_from_points(case: str) -> None:
 @pytest.mark.parametrize(
     ("levels", "error", "message"),
     [
-        ((1, 3), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 2; give null"),
-        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 1; give null"),
+        ((1, 3), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 2; use null"),
+        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 1; use null"),
         ((True, None), ColumnError, r"^annotations\.level must hold 1, 2 or null, not true and false$"),
     ],
 )

@@ -163,7 +163,7 @@ def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(FormatError, match=f"wider_hard_val.mat: gt_list names face {shown} of image 1, which has 2"):
             apf.read_dataset(tmp_path / "two")
     write_matlab(folder, FACES, "train")
-    with pytest.raises(FormatError, match=r"needs one file such as wider_face_val.mat, and has 'wider_face_train.mat', 'wid"):
+    with pytest.raises(FormatError, match=r"needs one file such as wider_face_val.mat, but has 'wider_face_train.mat', 'wid"):
         apf.read_dataset(folder)
     monkeypatch.setitem(sys.modules, "scipy.io", None)
     with pytest.raises(ParameterError, match=r'^MATLAB files need SciPy: pip install scipy, or the extra "faces"'):
