@@ -1,1 +1,1 @@
-"""The benchmarks, each in a folder of its own, which is imported only when it is named or recognised."""
+"""The benchmarks, each in its own folder, which is imported only when the benchmark is named or recognised."""

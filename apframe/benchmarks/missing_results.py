@@ -1,4 +1,4 @@
-"""Results that do not name every image, at which the programs of some benchmarks stop."""
+"""Results that lack some images, at which the programs of some benchmarks stop."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from apframe.wording import counted, listed
 
 
 def warn_of_missing(path: Path, dataset: Dataset | None, named: pl.Series, part: str, program: str) -> None:
-    """Warn of images of a data set that results do not name, unless they name none of them.
+    """Warn of images of a data set that are missing from the results, unless all are missing.
 
     Parameters
     ----------
     path
         the results
     dataset, named
-        the data set, None if it is not known, and the ids of the images that the results name
+        the data set (None if unknown), and the ids of the images in the results
     part
-        what each image has in the results: "file" or "line"
+        the part of the results that belongs to one image: "file" or "line"
     program
-        a sentence on what the program of the benchmark does then
+        a sentence about the reaction of the benchmark's own program
 
     Warns
     -----
     MissingResultsWarning
-        it lists these images; they are evaluated as without detections
+        lists the missing images, which are evaluated as images without detections
     """
     images = named.clear() if dataset is None else dataset.core("images")["image_id"]
     missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()

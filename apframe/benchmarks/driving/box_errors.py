@@ -35,7 +35,7 @@ NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": VELOCITY, "aae": ("attri
 
 
 def nds(ap: Any, *errors: Any) -> Any:
-    """nuScenes' detection score: `(5 AP + sum of max(0, 1 - error)) / 10`.
+    """Return nuScenes' detection score: `(5 AP + sum of max(0, 1 - error)) / 10`.
 
     Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
 
@@ -59,24 +59,24 @@ class BoxErrors(ErrorAverages):
     Attributes
     ----------
     threshold
-        that of the similarity at which the true positives are taken, such as -2 for 2 m
+        the similarity threshold that defines the true positives, such as -2 for 2 m
     first_level
-        the number of the level, of those of `coco101`, from which on errors are averaged over recall
+        the index, among the levels of `coco101`, of the first level at which errors are averaged over recall
     kinds
         ate, ase, aoe, ave, aae: translation (metres), scale, orientation (radians), velocity (m/s), attribute (0 or 1)
     absent
         the average of each kind in a category without true positives; errors are divided by it in `cds`
     over_recall
-        whether the running means are averaged over recall from .11 on, see `mean_errors`; otherwise they are plain means
+        average the running means over recall from .11 on, see `mean_errors`; otherwise take plain means
     undefined
-        (category, kind): averages that have no value
+        (category, kind): averages without a value
     half_turns
         categories whose front and back cannot be told apart
     scale_of_largest
-        whether the scale error is 1 - the product of the smaller sides over that of the larger ones; otherwise it is over the
-        volume of both boxes at one place
+        divide, in the scale error, the product of the smaller sides by that of the larger ones; otherwise by the volume of
+        the union of both boxes, aligned
     with_cds
-        whether there is a number `cds` for each category too: average precision times the mean of 1 - error / `absent`
+        add `cds` for each category: average precision times the mean of 1 - error / `absent`
 
     >>> BoxErrors(-2.0, ("ate",), (2.0,)).threshold_number((-4.0, -2.0))
     1
@@ -106,12 +106,12 @@ class BoxErrors(ErrorAverages):
 
     @property
     def box_errors(self) -> BoxErrors:
-        """Itself."""
+        """Return the metric itself."""
         return self
 
     @property
     def hit_columns(self) -> tuple[str, ...]:
-        """The columns of the hits that the averages are of."""
+        """Return the columns of the hits that are averaged."""
         return tuple(KINDS[kind] for kind in self.kinds)
 
     @property
@@ -123,7 +123,7 @@ class BoxErrors(ErrorAverages):
         if unknown := [kind for kind in (*self.kinds, *(kind for _, kind in self.undefined)) if kind not in KINDS]:
             raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(KINDS)}", option="errors")
         if len(self.kinds) != len(self.absent):
-            problem = f"{len(self.kinds)} kinds need as many values of absent categories, not {len(self.absent)}"
+            problem = f"{len(self.kinds)} kinds require {len(self.kinds)} values of absent categories, not {len(self.absent)}"
             raise ParameterError(problem, option="errors")
 
     @property
@@ -132,11 +132,11 @@ class BoxErrors(ErrorAverages):
         return (*self.kinds, "cds") if self.with_cds else self.kinds
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """The averages at the threshold of the errors; NaN at others, and where they are not defined."""
+        """Return the averages at the threshold of the errors; NaN at others, and if undefined."""
         return self.at_own_threshold(cells, self.averages(cells, weights))
 
     def averages(self, cells: Cells, weights: Weights) -> dict[str, np.ndarray]:
-        """The averages at the threshold of the errors, whichever thresholds are asked for."""
+        """Return the averages at the threshold of the errors, whichever thresholds are requested."""
         import numpy as np
 
         from apframe.benchmarks.driving.level_cuts import mean_errors
@@ -148,7 +148,7 @@ class BoxErrors(ErrorAverages):
         return mean_errors(self, cells.wanting(there), weights)
 
     def at_own_threshold(self, cells: Cells, averages: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The averages without those of cells at other thresholds."""
+        """Replace the averages of cells at other thresholds by NaN."""
         import numpy as np
 
         own = (self.threshold_number(cells.thresholds),)
@@ -156,11 +156,11 @@ class BoxErrors(ErrorAverages):
         return {kind: np.where(is_own, values, np.nan) for kind, values in averages.items()}
 
     def threshold_number(self, thresholds: Sequence[float]) -> int | None:
-        """The place of the threshold among others, found to 1e-9; None if it is not there."""
+        """Return the index of the threshold among these, with a tolerance of 1e-9; None if it is not there."""
         return next((place for place, known in enumerate(thresholds) if abs(known - self.threshold) < 1e-9), None)
 
     def undefined_of(self, names: pl.Series) -> pl.Series:
-        """The kinds that have no value, for each of the categories of these names in any case: bits in the order of `kinds`.
+        """Return the kinds without a value for each category name (case-insensitive), as bits in the order of `kinds`.
 
         >>> BoxErrors(-2, ("ate", "ave"), (1, 1), undefined=(("barrier", "ave"),)).undefined_of(
         ...     pl.Series(["Barrier", "car"])).to_list()
@@ -184,7 +184,7 @@ class CompositeScore(WithAverage):
 
     @property
     def box_errors(self) -> BoxErrors:
-        """The errors."""
+        """Return the errors."""
         return self.errors
 
     @property
@@ -193,7 +193,7 @@ class CompositeScore(WithAverage):
         return (*self.average.columns, *self.errors.columns)
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """The errors are NaN but at their threshold, and CDS has those at that threshold everywhere."""
+        """Return AP, the errors (NaN except at their threshold), and CDS, which uses these errors at every threshold."""
         ap, averages = self.average.read(cells, weights)["ap"], self.errors.averages(cells, weights)
         shares = [1 - averages[kind] / absent for kind, absent in zip(self.errors.kinds, self.errors.absent, strict=True)]
         return {"ap": ap, **self.errors.at_own_threshold(cells, averages), "cds": ap * sum(shares) / len(shares)}

@@ -1,4 +1,4 @@
-"""Levels of recall among the true positives of a list, and the numbers at them: nuScenes, Argoverse 2."""
+"""Recall levels among the true positives of a list, and the numbers at these levels: nuScenes, Argoverse 2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TINY = np.finfo(float).tiny
 
 
 def average_over_levels(definition: RecallLevels, addend: float, absent: float, cells: Cells, weights: Weights) -> np.ndarray:
-    """Average precision of what is wanted of every list, see `Definition.average`."""
+    """Return average precision in the wanted cells of each list, see `Definition.average`."""
 
     def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
         cuts = cuts_from(definition.first_level)
@@ -38,12 +38,12 @@ def average_over_levels(definition: RecallLevels, addend: float, absent: float, 
 
 
 def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, np.ndarray]:
-    """The averages of what is wanted of every list, by kind; NaN where they are not defined.
+    """Return the mean errors in the wanted cells of each list, by kind; NaN if undefined.
 
-    Over recall, they are those of nuScenes: the running means of the errors down the true positives, those without one left
-    out (0 before the first; 1 if there are none), are a function of the score, on straight lines. The score is a function of
-    recall, on straight lines between all items. The mean at the levels from .11 on whose score is not 0 is the average; it is
-    that of an absent category if there is no such level.
+    Over recall, they are those of nuScenes. The running means of the errors down the true positives, leaving out those without
+    an error (0 before the first; 1 if there are none), are interpolated linearly as a function of the score. The score is
+    interpolated linearly as a function of recall, between all items. The result is the mean at the levels from .11 on whose
+    score is not 0; without such a level, it is that of an absent category.
 
     Source: `accumulate` and `calc_tp` of nuscenes-devkit; `summarize_metrics` of av2-api.
     """
@@ -60,7 +60,7 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
                 means = divide(sums(errs, true.bounds), n)
             else:
                 means, n_levels = scores.average(counts, errs)
-                n = np.minimum(n, n_levels)  # there must be some of both
+                n = np.minimum(n, n_levels)  # both must be positive
             found[kind] = np.where(n > 0, means, absent)
             found[kind][cells.undefined >> place & 1 > 0] = np.nan
         return found
@@ -74,9 +74,9 @@ def _read(
     weights: Weights,
     read: Callable[[SumsDown, Callable[[int], Cuts]], Mapping[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """The columns of what is wanted, read from sums of weights at each threshold, in each range, at each limit.
+    """Return columns for the wanted cells of each list, from sums of weights at each threshold, range and limit.
 
-    Sums, and the cuts at the levels from one on, are kept with the weights: precision and errors share them.
+    Sums and cuts are kept with the weights, so that precision and errors share them.
     """
 
     def at(some: Weights, *place: int) -> Mapping[str, np.ndarray]:
@@ -97,13 +97,13 @@ class TruePositives:
     hits
         the hits of the limit
     at, list
-        the place of each among the detections that count, and its list
+        the row of each true positive among the detections that count, and its list
     bounds
-        where each list begins, and the last one ends
+        the first true positive of each list, and the end of the last list
     starts, segment
-        where each list that has some begins, and the number of the list of each among these
+        the first true positive of each list that has any, and the number, among these lists, of the list of each
     first, last
-        the first and the last true positive of the list of each
+        the first and the last true positive in the list of each
     """
 
     rows: Counted
@@ -118,7 +118,7 @@ class TruePositives:
 
     @classmethod
     def of(cls, cells: Cells, t: int, k: int, m: int) -> TruePositives:
-        """Those at threshold t, in range k and within limit m, all by number."""
+        """Find the true positives at threshold t, in range k and within limit m, all by number."""
         rows = cells.counted(t, k, m)
         at = np.flatnonzero(rows.is_true)
         number = rows.list[at].astype(np.int64)
@@ -128,13 +128,13 @@ class TruePositives:
         return cls(rows, cells.hits[m], at, number, bounds, starts, segment, starts[segment], last[segment])
 
     def column(self, name: str) -> np.ndarray:
-        """A column of their hits."""
+        """Return a column of the hits of the true positives."""
         return self.hits[name][self.rows.hit[self.at]]
 
 
 @dataclass(frozen=True, eq=False)
 class SumsDown:
-    """Sums of weights down each list, at its true positives: of shape (true positives, weightings), but for the first two.
+    """Sums of weights down each list, at its true positives; except for the first two, of shape (true positives, weightings).
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class SumsDown:
     own, tp, n
         the weight of the true positive, and the sums of true positives and of all items down to it
     total, positives
-        all items of its list, and its positives, 1 if there are none
+        the weight of all items of its list, and of its positives (1 if there are none)
     slack
         see `Weights`
     """
@@ -162,7 +162,7 @@ class SumsDown:
 
     @classmethod
     def of(cls, cells: Cells, weights: Weights, t: int, k: int, m: int) -> SumsDown:
-        """Those at threshold t, in range k and within limit m, all by number."""
+        """Add up the weights at threshold t, in range k and within limit m, all by number."""
         true = cells.kept((TruePositives, t, k, m), lambda: TruePositives.of(cells, t, k, m))
 
         def sum_all() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -192,9 +192,9 @@ class Cuts:
     after
         the next true positive of the list that weighs something; -1 if there is none
     copy
-        how many copies of the true positive are above the level, which are not whole only if weights are not
+        the number of copies of the true positive above the level, fractional only if weights are
     columns
-        those of `RecallLevels`, but the envelope
+        the columns of `RecallLevels`, except the envelope
     """
 
     down: SumsDown
@@ -206,7 +206,7 @@ class Cuts:
 
     @classmethod
     def of(cls, down: SumsDown, first_level: int) -> Cuts:
-        """The levels from one on, given by number."""
+        """Find the true positive at each level, from the level of this number on."""
         true, own, n = down.true, down.own, down.n
         reached = np.maximum(_REACHED(down.tp.copy(), down.positives, down.slack).astype(np.int64), first_level)
         before = np.full_like(reached, first_level)
@@ -221,7 +221,7 @@ class Cuts:
         after[after > true.last[row]] = -1
         tp, end, weight, positives = (of[row, weighting] for of in (down.tp, n, own, down.positives))
         above_tp, above_n = tp - weight, end - weight
-        # how far the level is beyond the items above, and between which copies of the detection
+        # the distance of the level beyond the items above, and the copies of the detection around it
         beyond = np.clip(level * positives - above_tp, 0, weight)
         copies = np.minimum(np.floor(beyond), np.maximum(np.ceil(weight) - 1, 0))
         upto = np.minimum(copies + 1, weight)
@@ -239,20 +239,20 @@ class Cuts:
         return cls(down, row, weighting, after, copies, columns)
 
     def tabulate(self, best: np.ndarray) -> pl.DataFrame:
-        """The columns of `RecallLevels`; `best` is the envelope at each true positive and weighting."""
+        """Return the columns of `RecallLevels`; `best` is the envelope at each true positive and weighting."""
         after = np.where(self.after >= 0, best[self.after, self.weighting], np.nan)
         columns = {"best": best[self.row, self.weighting], "best_after": pl.Series(after).fill_nan(None)}
         return pl.DataFrame({**self.columns, **columns})
 
     def add_up(self, values: np.ndarray) -> np.ndarray:
-        """The sums of a value at each level, of shape (lists, weightings)."""
+        """Add up a value over the levels of each list; the result has shape (lists, weightings)."""
         n_lists, n = self.down.expected.shape
         at = self.down.true.list[self.row] * n + self.weighting
         return np.bincount(at, values, minlength=n_lists * n).reshape(n_lists, n)
 
 
 class Scores:
-    """The score at each level of recall, and where it lies among those of the true positives."""
+    """The score at each level of recall, and its position among the scores of the true positives."""
 
     def __init__(self, cuts: Cuts) -> None:
         self.cuts, down, true = cuts, cuts.down, cuts.down.true
@@ -263,7 +263,7 @@ class Scores:
         self._score_of = score_of_all[true.at]
         score = self._score_of[row]
         score_above = np.where(above >= begin, score_of_all[above], score)
-        # in the order of numpy.interp, as one bit decides on which side of a score the result is
+        # operations in the order of numpy.interp, as the last bit decides on which side of a score the result lies
         recall, right = (cuts.columns[name] / cuts.columns["n_positives"] for name in ("left_tp", "right_tp"))
         slope = divide(score - score_above, right - recall)
         between = np.where(cuts.copy > 0, score, slope * (cuts.columns["level"] - recall) + score_above)
@@ -280,7 +280,7 @@ class Scores:
         self._first_of_equals = np.minimum.accumulate(np.where(weighs, at, n - 1)[::-1], axis=0)[::-1][same]
 
     def average(self, counts: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The means over the levels whose score is not 0, and how many levels these are, of shape (lists, weightings).
+        """Return the means over the levels whose score is not 0, and the number of these levels, of shape (lists, weightings).
 
         `counts` are the weights of the true positives that have an error, and `errors` these errors times the weights.
         """
@@ -293,7 +293,7 @@ class Scores:
         return divide(self.cuts.add_up(np.where(used, values, 0.0)), n_levels), n_levels
 
     def _read(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """The values at the scores, from those at the first and the last copy of each true positive."""
+        """Interpolate the values at the scores from those at the first and the last copy of each true positive."""
         row, weighting, after = self.cuts.row, self.cuts.weighting, self.cuts.after
         own_score = self._score_of[row]
         previous = self._previous[row, weighting]
@@ -314,7 +314,7 @@ class Scores:
 
 
 def last_with_weight(weights: np.ndarray, place: np.ndarray, weighting: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The last detection down to each place that weighs something; a number below `first` if there is none from there on.
+    """Find the last detection up to each place that has a weight; a number below `first` if there is none from `first` on.
 
     >>> last_with_weight(np.array([[1.0], [0.0], [0.0]]), np.array([2, 2]), np.array([0, 0]), np.array([0, 1])).tolist()
     [0, 0]

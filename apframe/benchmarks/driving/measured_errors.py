@@ -1,4 +1,4 @@
-"""Columns of pairs: how far the cuboid of a detection is from that of an annotation."""
+"""The errors of the cuboid of a detection against that of an annotation, as columns of pairs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasureErrors(Rule):
-    """The errors of the boxes of pairs, of which a metric of the protocol averages those of true positives."""
+    """Add the errors of boxes to pairs; a metric of the protocol averages those of true positives."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows, with a note on errors that have no value, as a column is missing.
+        """Return the same rows, with a note on errors without a value because a column is missing.
 
         Raises
         ------
         ColumnError
             velocities are text
         RowError
-            a score is negative, where errors are averaged over recall: a score of 0 is beyond the end there
+            a score is negative although errors are averaged over recall, where a score of 0 marks levels beyond the end
         """
         errors = inputs.protocol.errors
         if not isinstance(errors, BoxErrors):
@@ -40,20 +40,21 @@ class MeasureErrors(Rule):
             refuse_texts(table, frame, [name for kind in errors.kinds for name in NEEDS[kind] if name in VELOCITY])
         if errors.over_recall:
             negative = (inputs.detections["score"] < 0).fill_null(False)
-            remedy = f"{inputs.protocol.name} needs scores of at least 0"
+            remedy = f"{inputs.protocol.name} requires scores of at least 0"
             refuse_rows("detections", inputs.detections, negative, "score is negative", remedy)
         if any(frame.is_empty() for frame in tables.values()):
             return inputs
         for kind in errors.kinds:
-            there_is = ", ".join(
+            missing = [
                 f"{table}.{name}" for name in NEEDS[kind] for table, frame in tables.items() if name not in frame.columns
-            )
-            if there_is:
-                inputs = inputs.saying(Note(f"{kind.upper()} is as without true positives: there is no {there_is}"))
+            ]
+            if missing:
+                are_missing = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+                inputs = inputs.saying(Note(f"{kind.upper()} is computed as if there were no true positives: {are_missing}"))
         return inputs
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs with their errors, if the threshold of the errors is evaluated; see `with_errors`."""
+        """Add their errors to the pairs if the threshold of the errors is evaluated; see `with_errors`."""
         errors = inputs.protocol.errors
         if not isinstance(errors, BoxErrors) or errors.threshold_number(inputs.protocol.iou_thresholds) is None:
             return pairs
@@ -67,24 +68,25 @@ class MeasureErrors(Rule):
 def with_errors(
     pairs: pl.DataFrame, detections: pl.DataFrame, annotations: pl.DataFrame, half_turns: pl.Series, errors: BoxErrors
 ) -> pl.DataFrame:
-    """The pairs with a column for each kind of error; null where a value is missing.
+    """Add a column to the pairs for each kind of error; null where a value is missing.
 
     Parameters
     ----------
     pairs
         detection and annotation (row numbers), and similarity: minus the distance of the centres
     detections, annotations
-        with the columns of cuboids, and velocity_x, velocity_y (m/s) and attribute where they are there
+        with the columns of cuboids, and optionally velocity_x, velocity_y (m/s) and attribute
     half_turns
         flags of the annotations whose front and back cannot be told apart
     errors
-        which kinds there are
+        the kinds of errors
 
     Returns
     -------
-    The pairs with translation_error (metres); scale_error: 1 - the product of the smaller sides over the volume of both at one
-    place and heading, or, with `scale_of_largest`, over the product of the larger sides; orientation_error (radians, 0 to π, or
-    to π / 2 of half turns); velocity_error (m/s); attribute_error (0 or 1; null if the annotation has no attribute).
+    The pairs with translation_error (metres); scale_error: 1 - the product of the smaller sides over the volume of the union of
+    both cuboids, aligned in place and heading, or, with `scale_of_largest`, over the product of the larger sides;
+    orientation_error (radians, 0 to π, or to π / 2 for half turns); velocity_error (m/s); attribute_error (0 or 1; null if the
+    annotation has no attribute).
 
     Source: `eval/common/utils.py` of nuscenes-devkit; `distance` of av2-api.
 

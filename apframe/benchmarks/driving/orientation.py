@@ -1,4 +1,4 @@
-"""Average precision where true positives count by how well they are oriented."""
+"""Average precision with true positives weighted by orientation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OrientationWeights(Rule):
-    """True positives are weighted by how well the orientations agree, from 0 (opposite) to 1.
+    """Weight true positives by the agreement of orientations, from 0 (opposite) to 1.
 
     Attributes
     ----------
     column
-        that of the orientation, in radians, in both tables
+        the column of the orientation, in radians, in both tables
     by
         "cosine": (1 + cos(difference)) / 2, as KITTI does; "angle": 1 - difference, wrapped, / pi, as Waymo does
     """
@@ -54,7 +54,7 @@ class OrientationWeights(Rule):
             raise ParameterError(problem, option="rules")
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs with their `weight`, unless a detection has no orientation; annotations without one agree with nothing."""
+        """Add `weight` to the pairs, unless a detection has no orientation; annotations without one agree with nothing."""
         detections, annotations = (
             frame[self.column] if self.column in frame.columns else None for frame in (inputs.detections, inputs.annotations)
         )
@@ -68,7 +68,7 @@ class OrientationWeights(Rule):
         return pairs.with_columns(weight=self.agreement(apart).fill_null(0.0))
 
     def agreement(self, apart: pl.Series) -> pl.Series:
-        """The agreement of orientations that are so far apart, in radians.
+        """Return the agreement of orientations from their difference in radians.
 
         >>> apart = pl.Series([math.pi / 2, 2 * math.pi])
         >>> OrientationWeights("alpha", "cosine").agreement(apart).round(6).to_list()
@@ -83,7 +83,7 @@ class OrientationWeights(Rule):
 
 @dataclass(frozen=True)
 class OrientedPrecision(WithAverage):
-    """Average precision at score cut-offs, and that of true positives weighted by how well orientations agree: AOS, APH.
+    """Average precision at score cut-offs, plain and with true positives weighted by orientation: AOS, APH.
 
     The second has no value if no orientation is known.
     """
@@ -91,10 +91,10 @@ class OrientedPrecision(WithAverage):
     columns: ClassVar = ("ap", "oriented_ap")
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """Both kinds of average precision."""
+        """Return both kinds of average precision."""
         from apframe.metrics.cutoff_counts import areas
 
         definition = self.average.definition
-        assert isinstance(definition, AtCutOffs)  # as protocols refuse others
+        assert isinstance(definition, AtCutOffs)  # protocols reject others
         values = areas(definition, self.average.absent, cells, weights, ("tp", "weight"))
         return dict(zip(self.columns, values.values(), strict=True))

@@ -8,9 +8,9 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def yaw_of_quaternion() -> pl.Expr:
-    """The direction, seen from above, in which the rotated x axis points: radians, counter-clockwise, 0 along x.
+    """Return the direction, seen from above, of the rotated x axis: radians, counter-clockwise, 0 along x.
 
-    The rotation is in the columns `QUATERNION`, which need not have length 1. Where one of them is not finite, the yaw is NaN.
+    The rotation is in the columns `QUATERNION`, which need not have length 1. If one of them is not finite, the yaw is NaN.
 
     >>> turned = pl.DataFrame({"qw": [0.5**0.5, 2.0], "qx": [0.0, 0.0], "qy": [0.0, 0.0], "qz": [0.5**0.5, 0.0]})
     >>> turned.select(yaw_of_quaternion().round(6)).to_series().to_list()

@@ -36,7 +36,7 @@ class RecallLevels(Definition):
 
     A level belongs to the first true positive whose recall reaches it, and is described by these columns:
 
-    - level; n_positives, all positives there are;
+    - level; n_positives, the number of all positives;
     - left_tp, left_n, right_tp, right_n: true positives and items down to the points on either side. The left one is the last
       item above the true positive, all 0 at the top of the list;
     - is_end: the level is the recall of the true positive itself;
@@ -49,15 +49,15 @@ class RecallLevels(Definition):
 
     @abstractmethod
     def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
-        """The precision at each level, from the columns that describe it by name."""
+        """Return the precision at each level, from the columns that describe it, by name."""
 
     @property
     def n_levels(self) -> int:
-        """The number of levels in the mean."""
+        """Return the number of levels in the mean."""
         return len(COCO_101.levels) - self.first_level
 
     def of_points(self) -> pl.Expr:
-        """The mean over the levels; a block of equal scores is one point."""
+        """Return the mean over the levels; a block of equal scores is one point."""
         above_tp, above_n = TP - NEW_TP, RANK - NEW_N
         upto = _LEVELS.search_sorted(recall_of(TP, N_POSITIVES), side="right").cast(pl.Int64)
         before = _LEVELS.search_sorted(recall_of(above_tp, N_POSITIVES), side="right").cast(pl.Int64)

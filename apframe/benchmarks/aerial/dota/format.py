@@ -34,14 +34,14 @@ _NO_GSD = ("", "null", "none", "nan")
 class Dota(Format):
     """DOTA's labels, as in the folder `labelTxt`: four corners, class and difficulty in each line; the last may be missing.
 
-    An image is called as its file without the ending; its size is not known. Lines before the objects may say its
-    `image_source` and `gsd` (metres in a pixel). The shapes are `corners`, from which `evaluate` makes upright boxes; an object
-    is ignored where its `difficulty` is not 0.
+    The image id is the file name without its extension; the size of the image is unknown. Lines before the objects may give its
+    `image_source` and `gsd` (metres per pixel). The shapes are `corners`, from which `evaluate` makes upright boxes; an object
+    is ignored if its `difficulty` is not 0.
 
     Results of task 1 are files `Task1_CLASS.txt` with rotated boxes, those of task 2 `Task2_CLASS.txt` with upright ones.
-    Task 1 is written where detections have corners or an angle.
+    Detections with corners or an angle are written as task 1.
 
-    Source: Xia et al., DOTA; annotations and submissions as the pages of the data set describe them.
+    Source: Xia et al., DOTA; the descriptions of annotations and submissions on the pages of the data set.
     """
 
     name = "dota"
@@ -91,7 +91,7 @@ class Dota(Format):
         others = [file.name for file in paths if not _RESULT_FILE.fullmatch(file.stem)]
         if others:
             raise FormatError(
-                f"not called Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}", "rename or remove them", path=path
+                f"not named Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}", "rename or remove them", path=path
             )
         tasks, classes = zip(*(file.stem.split("_", 1) for file in paths), strict=True)
         if len(set(tasks)) > 1:
@@ -152,7 +152,7 @@ class Dota(Format):
 
 
 def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
-    """A row for each file, with the columns of what lines before the objects say in any of them."""
+    """Return a row for each file, with a column for each field that the headers of any file contain."""
     text = pl.col("fields").list.join(" ")
     lines = lines.with_columns(key=text.str.extract(_HEADER_LINE, 1), value=text.str.extract(_HEADER_LINE, 2))
     header = pl.DataFrame({"file": range(len(paths))}, schema={"file": lines.schema["file"]})
@@ -183,12 +183,12 @@ def _written_header(images: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _difficulty(frame: pl.DataFrame) -> pl.Expr:
-    """The difficulty as it is, null where it is no number."""
+    """Return the difficulty; null if it is not a number."""
     return pl.col("difficulty") if frame.schema.get("difficulty", pl.Null()).is_numeric() else pl.lit(None, pl.Int64)
 
 
 def _written_difficulty(frame: pl.DataFrame) -> pl.Expr:
-    """The difficulty where it is a whole number that says the same as `ignore`; else 0 or 1."""
+    """Return the difficulty if it is a whole number that agrees with `ignore`; otherwise 0 or 1, from `ignore`."""
     ignore = pl.col("ignore") if "ignore" in frame.columns else pl.lit(False)
     difficulty = _difficulty(frame)
     whole = difficulty.cast(pl.Int64, strict=False)
@@ -204,7 +204,7 @@ def _has_corners(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with its corners as eight columns, those of its box where it has none."""
+    """Add the corners as eight columns, taken from the box where there are none."""
     corners_or_null = pl.col("corners") if "corners" in frame.columns else pl.lit(None, pl.List(pl.Float64))
     angle = pl.col("angle").fill_null(0) if "angle" in frame.columns else pl.lit(0.0)
     is_finite = corners_or_null.list.eval(pl.element().is_finite().fill_null(False)).list.all()

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "DOTA": "rotated boxes in aerial images",
-    "DOTA_V1": "what DOTA's devkit prints for v1.0: 15 classes",
-    "DOTA_V15": "what DOTA's devkit prints for v1.5: 16 classes",
-    "MMROTATE": "what mmrotate prints for DOTA",
+    "DOTA_V1": "rotated boxes as in DOTA's devkit for v1.0: 15 classes",
+    "DOTA_V15": "rotated boxes as in DOTA's devkit for v1.5: 16 classes",
+    "MMROTATE": "rotated boxes of DOTA as in mmrotate",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = dict.fromkeys(("dota_v1", "dota_v15", "mmrotate"), "dota")
-"""The format of the files of each protocol that is not called as it."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class MalformedSigned(MalformedCounts):
-    """Corners that do not go around a convex shape have a signed area."""
+    """Give corners that do not go around a convex shape a signed area."""
 
     description: ClassVar[str] = (
-        "corners that do not go around a convex shape stand for the area to their left less that to their right"
+        "corners that do not go around a convex shape have the area to their left minus the area to their right"
     )
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
@@ -51,12 +51,12 @@ class MalformedSigned(MalformedCounts):
 
 @dataclass(frozen=True)
 class MalformedEnclosed(MalformedCounts):
-    """The smallest rectangles around corners that do not go around a convex shape. Source: `poly2obb_np` of mmrotate."""
+    """Replace corners that do not go around a convex shape by the smallest rectangle. Source: `poly2obb_np` of mmrotate."""
 
-    description: ClassVar[str] = "corners that do not go around a convex shape stand for the smallest rectangle around them"
+    description: ClassVar[str] = "corners that do not go around a convex shape become the smallest rectangle around them"
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """The table with these rectangles."""
+        """Replace such corners by rectangles."""
         from apframe.tables.shapes.corners import smallest_rectangles, with_other_corners
 
         del inputs
@@ -68,15 +68,15 @@ _NARROWEST = 2.0  # pixels
 
 @dataclass(frozen=True)
 class LeaveOutNarrow(Rule):
-    """An annotation whose smallest rectangle has a side below 2 pixels is left out.
+    """Leave out annotations whose smallest rectangle has a side below 2 pixels.
 
-    Source: `load_annotations` of mmrotate's `dota.py`, which skips what `poly2obb_np` finds too narrow.
+    Source: `load_annotations` of mmrotate's `dota.py`, which skips annotations that `poly2obb_np` finds too narrow.
     """
 
     description: ClassVar[str] = "an annotation whose smallest rectangle has a side below 2 pixels is left out"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The other annotations, with a note."""
+        """Remove narrow annotations, with a note."""
         annotations = inputs.annotations
         if not {"corners", "angle"} & set(annotations.columns):
             return inputs
@@ -88,7 +88,7 @@ class LeaveOutNarrow(Rule):
         note = Note(
             f"left out: {{}} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does", [narrow]
         )
-        if wide.all():  # here, which says nothing of other shards
+        if wide.all():  # in this shard, if not in others
             return inputs.saying(note)
         return inputs.with_annotations(inputs.dataset.annotations.filter(wide)).saying(note)
 
@@ -111,19 +111,19 @@ DOTA = replace(
         IgnoreFlagged(),
     ),
 )
-"""As `VOC2007`, with rotated boxes; over whatever categories the data have."""
+"""As `VOC2007`, with rotated boxes, over all categories of the data."""
 
 
 _ABSENT_ARE_0 = (AveragePrecision(Voc2007(), counts_absent=True),)
 
 
 def _rules(*others: Rule, names: tuple[str, ...]) -> tuple[Rule, ...]:
-    """The rules of the devkit, for its classes."""
+    """Return the rules of the devkit, for its classes."""
     return (MalformedSigned(), *STANDARD_SHAPES, Classes(names), *STANDARD_LISTS, *others)
 
 
 DOTA_V1 = replace(DOTA, name="DOTA_V1", metrics=_ABSENT_ARE_0, rules=_rules(CrowdsIgnored(), IgnoreFlagged(), names=_CLASSES))
-"""What the devkit prints for DOTA v1.0: the mean over its 15 classes, 0 for one that is not in the data."""
+"""The devkit's result for DOTA v1.0: the mean over its 15 classes, with 0 for classes without data."""
 
 DOTA_V15 = replace(
     DOTA,
@@ -132,7 +132,7 @@ DOTA_V15 = replace(
     metrics=_ABSENT_ARE_0,
     rules=_rules(names=(*_CLASSES, "container-crane")),
 )
-"""What the devkit prints for DOTA v1.5: 16 classes. Its script does not read whether objects are difficult, so all count."""
+"""The devkit's result for DOTA v1.5: 16 classes. Its script does not read the difficulty, so that all objects count."""
 
 MMROTATE = replace(
     DOTA,
@@ -143,9 +143,9 @@ MMROTATE = replace(
     rules=(MalformedEnclosed(), *STANDARD_SHAPES, LeaveOutNarrow(), *STANDARD_LISTS),
     tables=(of_classes(*named("AP"), digits=3, factor=1),),
 )
-"""What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
+"""The result that mmrotate prints during training: difficult objects count, and an IoU of exactly .5 is enough.
 
-Its images are patches of 1,024 pixels, which have to be the images of the data. It fits rectangles to the corners and compares
-them in single precision; here the corners themselves are compared, in doubles. Annotations whose rectangle has a side below 2
-pixels are left out, as mmrotate cannot fit one.
+Its images are patches of 1,024 pixels, which must be the images of the data. It fits rectangles to the corners and compares
+them in single precision; here the corners themselves are compared, in double precision. Annotations whose rectangle has a side
+below 2 pixels are left out, as mmrotate cannot fit one.
 """

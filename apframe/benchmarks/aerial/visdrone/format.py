@@ -28,13 +28,13 @@ _LAYOUT = (*BOX, "score", "category_id", "truncation", "occlusion")
 class VisDrone(ReadOnly):
     """VisDrone's ground truth and results of detection: lines of x,y,width,height,score,category,truncation,occlusion.
 
-    An image is called as its file without the ending. Its size is known where `image_sizes` gives it. Categories are numbers:
-    0 ignored regions, 1 pedestrian, 2 people, 3 bicycle, 4 car, 5 van, 6 truck, 7 tricycle, 8 awning-tricycle, 9 bus, 10 motor,
-    11 others. An object with the score 0 in the ground truth becomes a crowd: what is detected inside it is ignored.
-    `truncation` and `occlusion` are attributes. A comma at the end of a line is passed over.
+    The image id is the file name without its extension. The size of the image is unknown unless `image_sizes` gives it.
+    Categories are numbers: 0 ignored regions, 1 pedestrian, 2 people, 3 bicycle, 4 car, 5 van, 6 truck, 7 tricycle,
+    8 awning-tricycle, 9 bus, 10 motor, 11 others. An object with the score 0 in the ground truth becomes a crowd: detections
+    inside it are ignored. `truncation` and `occlusion` are attributes. A comma at the end of a line is ignored.
 
-    Results are the same lines; the last two fields are usually -1 and are not read. Their order matters to the protocol
-    VISDRONE, whose limits take the first lines of each file. Images without a file have no detections, with a
+    Results are the same lines; the last two fields are usually -1 and are not read. The order of lines matters to the protocol
+    VISDRONE, whose limits keep the first lines of each file. Images without a file have no detections, with a
     `MissingResultsWarning`; VisDrone's own toolkit stops there.
 
     Source: the pages of the VisDrone challenge; VisDrone2018-DET-toolkit.
@@ -54,7 +54,7 @@ class VisDrone(ReadOnly):
     asks_for_images = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Eight numbers with commas between them; of ground truth the fifth is 0 or 1 and the last two are not negative."""
+        """Look for eight numbers with commas; in ground truth, the fifth is 0 or 1 and the last two are not negative."""
         first = next((file.lines[0] for file in seen.children("*.txt") if file.lines), "")
         fields = [field.strip() for field in first.strip().removesuffix(",").split(",")]
         if len(fields) != len(_LAYOUT) or not all(map(is_number, fields)):
@@ -93,7 +93,7 @@ class VisDrone(ReadOnly):
 
 
 def _read(table: str, paths: list[Path]) -> tuple[Lines, pl.DataFrame]:
-    """The lines, and the fields of all of them as columns; the category as an integer."""
+    """Return the lines, and their fields as columns; the category is an integer."""
     text = pl.col("fields").list.join("").str.strip_suffix(",")
     lines = Lines(table, paths, read_lines(paths).with_columns(fields=text.str.split(",")))
     frame = lines.take(_LAYOUT, _LAYOUT)

@@ -32,9 +32,9 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"visdrone_mean": "visdrone"}
-"""The format of the files of the protocol that is not called as it."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 TWINS = {"VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}}}
-"""The protocols that options of another one stand for."""
+"""The protocols that an option of another one selects."""
 
 
 _ENOUGH = 0.5
@@ -46,14 +46,14 @@ class ExclusionRegions(Rule):
     """Remove objects with half or more of their box inside annotations of some categories of the image.
 
     Boxes are rounded, regions reach one pixel further to the left and to the top, and both end at the edges of the image, if
-    its size is known. What several regions share counts once.
+    its size is known. The area that several regions share counts once.
 
     Source: `dropObjectsInIgr.m` of VisDrone2018-DET-toolkit, which counts pixels of a map.
 
     Attributes
     ----------
     categories
-        the names of the categories whose annotations are regions, in any case
+        the names of the categories whose annotations are regions, case-insensitive
     """
 
     line: ClassVar[str] = "categories"
@@ -61,11 +61,11 @@ class ExclusionRegions(Rule):
 
     @property
     def words(self) -> str:
-        """The rule in words."""
-        return f"what has half of its box in {', '.join(self.categories)} is removed"
+        """Return the rule in words."""
+        return f"objects with half of their box in {', '.join(self.categories)} are removed"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Objects outside the regions."""
+        """Keep the objects outside the regions."""
         dataset = inputs.dataset
         categories = dataset.core("categories")
         names = labels_of("categories", categories).str.to_lowercase()
@@ -82,7 +82,7 @@ class ExclusionRegions(Rule):
 
 
 def _edges(frame: pl.DataFrame, sizes: pl.DataFrame, before: int = 0) -> pl.DataFrame:
-    """image_id, left, top, right, bottom and area of rounded boxes; regions begin a pixel `before` their first one."""
+    """Return image_id, left, top, right, bottom and area of rounded boxes; regions begin `before` pixels earlier."""
     rounded = frame.select("image_id", *(_rounded(pl.col(name)) for name in ("x", "y", "width", "height")))
     rounded = rounded.join(sizes, on="image_id", how="left", maintain_order="left")
     edges = []
@@ -95,14 +95,14 @@ def _edges(frame: pl.DataFrame, sizes: pl.DataFrame, before: int = 0) -> pl.Data
 
 
 def _rounded(value: pl.Expr) -> pl.Expr:
-    """Whole numbers from 1, halves up."""
+    """Round to whole numbers, halves up, and to at least 1."""
     return (value + 0.5).floor().clip(1)
 
 
 def disjoint(regions: pl.DataFrame) -> pl.DataFrame:
-    """Rectangles that cover the union of some and do not overlap: image_id, left, top, right, bottom.
+    """Return disjoint rectangles that cover the union of regions: image_id, left, top, right, bottom.
 
-    The union is cut at every left and right edge; within a strip, what overlaps or touches is one.
+    The union is cut at every left and right edge; within a strip, regions that overlap or touch are merged.
 
     >>> two = {"image_id": 1, "left": [0, 2], "top": [0, 1], "right": [4, 6], "bottom": [2, 3]}
     >>> disjoint(pl.DataFrame(two)).rows()
@@ -121,7 +121,7 @@ def disjoint(regions: pl.DataFrame) -> pl.DataFrame:
 
 
 def share_inside(boxes: pl.DataFrame, pieces: pl.DataFrame) -> pl.Series:
-    """The share of each box that is inside rectangles of its image that do not overlap.
+    """Return the share of each box inside the disjoint rectangles of its image.
 
     >>> box = {"image_id": 1, "left": [0], "top": [0], "right": [4], "bottom": [4], "area": [16]}
     >>> share_inside(pl.DataFrame(box), pl.DataFrame({"image_id": 1, "left": [2], "top": [0], "right": [9], "bottom": [9]}))[0]
@@ -158,9 +158,9 @@ VISDRONE = Protocol(
         *STANDARD_LISTS, CrowdsAsMisses(), MeansByImages(),
     ),
 )  # fmt: skip
-"""Ten classes. Objects with a score of 0 in the ground truth are crowds: detections in them are ignored, they count as missed.
+"""Ten classes. Objects with a score of 0 in the ground truth are crowds: missed, but detections in them are ignored.
 
-The limits take the first rows of each image's file. A class counts in the means once for each image that it is in.
+The limits keep the first rows of each image's file. A class counts in the means once for each image that contains it.
 """
 
 VISDRONE_MEAN = replace(VISDRONE, name="VISDRONE_MEAN", rules=VISDRONE.rules[:-1])

@@ -15,13 +15,13 @@ def match_by_claim(
 ) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects at once.
 
-    A detection claims its most similar annotation (the first, where several are equal), however far away. Where that
-    annotation counts, only the best ranked of its claimants can be assigned, at the thresholds that it reaches: a claimant that
-    is too far away blocks it for the others. Where it is ignored, every claimant is assigned at the thresholds that it reaches.
+    A detection claims its most similar annotation (the first, if several are equal), however far away. If that annotation
+    counts, only the best ranked of its claimants can be assigned, at the thresholds that it reaches: a claimant that is too far
+    away blocks the annotation for the others. If it is ignored, every claimant is assigned at the thresholds that it reaches.
     Crowds are annotations like any other.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Pairs that reach no threshold have to
-    be there if they are the most similar ones of a detection.
+    `apframe.matching.assignments` describes arguments and result, which is in the order of `detection`. A pair that reaches no
+    threshold must be included if it is the most similar one of its detection.
 
     Source: `assign` of av2-api, `evaluation/detection/utils.py`.
 

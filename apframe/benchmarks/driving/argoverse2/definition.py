@@ -13,7 +13,7 @@ class Argoverse2(RecallLevels):
     """The envelope at the recalls 0, .01 … 1, read beyond each true positive, not at it.
 
     Source: Argoverse 2 (Wilson et al. 2021); av2-api, `compute_average_precision`. A level takes the envelope at the first true
-    positive whose recall is above it; the final recall itself takes the precision of the whole list, and what is beyond 0.
+    positive whose recall is above it. The final recall itself takes the precision of the whole list, and levels beyond it 0.
     """
 
     name = "argoverse2"
@@ -25,6 +25,6 @@ class Argoverse2(RecallLevels):
     first_level = 0
 
     def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
-        """The envelope at the true positive, or, where the level is its recall, at the next one."""
+        """Return the envelope at the true positive, or, where the level is its recall, at the next one."""
         after = of["best_after"].fill_null(of["tp"] / of["end_n"])
         return pl.when(of["is_end"]).then(after).otherwise(of["best"])

@@ -39,12 +39,12 @@ _OBJECT = (_IMAGE, "category_id", *CUBOID, "ego_distance")
 
 
 class Argoverse2Format(ReadOnly):
-    """Argoverse 2's sensor data set: a folder such as val, with a folder for each log, in which is annotations.feather.
+    """Argoverse 2's sensor data set: a folder such as val, with a folder for each log that contains annotations.feather.
 
     The annotations of all logs may also be in one Feather file, with their log_id, as `av2 evaluate` reads them.
 
-    A sweep stands for an image, called log_id/timestamp_ns; both are attributes too. Sweeps are those with annotations, and
-    those in sensors/lidar of the log, where that is there. Categories are the 26 of the benchmark, and others that occur.
+    Each sweep is an image, whose id is log_id/timestamp_ns; both are attributes too. Sweeps are those with annotations, and
+    those in the log's folder sensors/lidar, if it exists. Categories are the 26 of the benchmark, and others that occur.
 
     Cuboids are in the frame of the car. Attributes of annotations are `n_points` (num_interior_pts), `ego_distance` (metres,
     from the origin, in x, y and z) and `track_uuid`. Detections have `ego_distance` and the score; their columns are those of
@@ -56,14 +56,14 @@ class Argoverse2Format(ReadOnly):
     name = "argoverse2"
     title = "Argoverse 2"
     dataset_is = (
-        "a folder with a folder for each log, in which is annotations.feather; the folder of one log; or one Feather file"
+        "a folder with a folder for each log that contains annotations.feather; the folder of one log; or one Feather file"
     )
     results_are = "a Feather file with columns log_id, timestamp_ns, category, score, tx_m, ..."
     dataset_looks = looks(Look("folder", names=(_FILE, "*/")), Look("file", endings=Arrow.endings))
     results_looks = looks(Look("file", endings=Arrow.endings))
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The columns of sweeps; in a folder, those of its annotations or of the first folder with some."""
+        """Look for the columns of sweeps; in a folder, in its annotations or those of the first folder with some."""
         if seen.kind == "file":
             return is_of_sweeps(seen.columns) and not (role == "dataset" and "score" in seen.columns)
         first = next(filter(None, (folder.child(_FILE) for folder in (seen, *seen.folders))), None)
@@ -101,7 +101,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _swept(file: Path) -> pl.DataFrame:
-    """The sweeps of a log of which there are points."""
+    """Return the sweeps of a log that have points."""
     times = [int(path.stem) for path in files_in(file.parent / "sensors" / "lidar", ".feather") if path.stem.isdecimal()]
     return pl.DataFrame({"timestamp_ns": times}, {"timestamp_ns": pl.Int64}).select(
         pl.lit(file.parent.name).alias("log_id"), "timestamp_ns"
@@ -109,7 +109,7 @@ def _swept(file: Path) -> pl.DataFrame:
 
 
 def _cuboids(path: Path, needed: dict[str, Any], log: str | None = None) -> pl.DataFrame:
-    """The rows of a file with our columns beside its own; those of a log's own folder need no log_id.
+    """Read a file, and add our columns beside its own; a file in a log's own folder needs no log_id.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _cuboids(path: Path, needed: dict[str, Any], log: str | None = None) -> pl.D
 
 
 def _column(path: Path, values: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """The values as this type; others, and missing ones, are an error."""
+    """Convert the values of a column to this type; wrong or missing values are an error."""
     is_text = isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum))
     if not (is_text if dtype == pl.String else values.dtype.is_numeric()):
         raise FormatError(f"the column {values.name} holds {values.dtype}, not {_WORDS[dtype]}", "correct the file", path=path)

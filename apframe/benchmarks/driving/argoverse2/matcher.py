@@ -10,7 +10,7 @@ from apframe.matching.matchers import Matcher, PairsRead
 
 @dataclass(frozen=True)
 class ByClaim(Matcher):
-    """As Argoverse 2 does: each detection claims its nearest annotation, which accepts the best ranked of its claimants."""
+    """Argoverse 2's matching: each detection claims its nearest annotation, which accepts the best ranked claimant."""
 
     name: ClassVar[str] = "claimant"
     description: ClassVar[str] = (

@@ -29,14 +29,14 @@ _ATTRIBUTES = "attributes"
 class Scalabel(ReadOnly):
     """Scalabel's JSON: a list of frames, or an object with frames and config. BDD100K's labels and results are such files.
 
-    A frame stands for an image, called by its name. Its attributes, such as weather, scene and timeofday, are columns, and so
-    are its videoName and frameIndex. Its size is that of the frame, or of the config. Categories are those of the config, or
-    those that occur.
+    Each frame is an image, whose id is the name of the frame. Its attributes, such as weather, scene and timeofday, are
+    columns, and so are its videoName and frameIndex. The size of the image is that of the frame, or of the config. Categories
+    are those of the config, or those that occur.
 
-    The corners of box2d are inclusive pixels, as the programs of Scalabel and BDD100K count them: a box from 0 to 9 is 10 wide.
-    If a label of the file has an `rle`, masks are read, with the boxes around them, and labels without one are left out; so are
-    labels with neither box2d nor rle, all with a `ShapesLeftOutWarning`. Attributes of labels are columns. As in
-    Scalabel's own conversion to COCO, `is_crowd` is true where one of crowd and ignored is. The id is `label_id`.
+    The corners of box2d are inclusive pixels, as in the programs of Scalabel and BDD100K: a box from 0 to 9 is 10 wide. If any
+    label of the file has an `rle`, masks are read, with the boxes around them, and labels without an `rle` are left out. Labels
+    with neither box2d nor rle are always left out. Both cases give a `ShapesLeftOutWarning`. Attributes of labels are columns.
+    As in Scalabel's own conversion to COCO, `is_crowd` is true if crowd or ignored is. The id becomes `label_id`.
 
     Source: the documentation of Scalabel, "Scalabel format".
     """
@@ -74,13 +74,13 @@ class Scalabel(ReadOnly):
 
 
 def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The frames and the config of a file."""
+    """Return the frames and the config of a file."""
     document = read_json(path)
     frames, config = (document.get("frames"), document.get("config")) if isinstance(document, dict) else (document, {})
     if not isinstance(frames, list):
         raise FormatError("no list of frames", "is it Scalabel's JSON?", path=path)
     named = Fields("", path, "frame", "", frames)
-    named.refuse_repeated(named.text("name"), "several frames are called")
+    named.refuse_repeated(named.text("name"), "several frames have the name")
     named.refuse_each([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
     named.objects(_ATTRIBUTES)
     return frames, config if isinstance(config, dict) else {}
@@ -106,13 +106,13 @@ def _whole(size: Any, side: str) -> int | None:
 
 
 def _attributes(table: str, rows: list[dict[str, Any]]) -> list[pl.Series]:
-    """Attributes under their own names, or names that no canonical column has; those without a value are left out."""
+    """Return attributes as columns, renamed if a canonical column has their name; those without a value are left out."""
     frame = canonical_names(table, frame_of_rows(table, rows, attributes_only=True)[0])
     return [values for values in frame if values.count()]
 
 
 def _leaves(path: Path, categories: Any) -> list[str]:
-    """The names of categories that have none below them, in their order."""
+    """Return the names of categories without subcategories, in their order."""
     names, waiting = [], [categories]
     while waiting:
         node = waiting.pop()
@@ -130,7 +130,7 @@ def _leaves(path: Path, categories: Any) -> list[str]:
 
 
 def _labels(path: Path, frames: list[dict[str, Any]], table: str) -> pl.DataFrame:
-    """Labels as annotations or detections."""
+    """Return labels as annotations or detections."""
     names = [frame["name"] for frame in frames for _ in frame.get("labels") or []]
     rows = list(chain.from_iterable(frame.get("labels") or [] for frame in frames))
     every = Fields("", path, "label", "frame", rows, names)
@@ -160,14 +160,14 @@ def _boxes(labels: Fields) -> dict[str, pl.Series]:
 
 
 def _masks(labels: Fields) -> dict[str, pl.Series]:
-    """The run lengths as JSON text, as COCO has it."""
-    labels.numbers("size", 2), labels.text("counts")  # which refuse others
+    """Return run lengths as JSON text, as COCO has it."""
+    labels.numbers("size", 2), labels.text("counts")  # both reject invalid values
     texts = [json.dumps({name: row.get(name) for name in _RLE}) for row in labels.rows]
     return {"mask": pl.Series(texts, dtype=pl.String)}
 
 
 def _warn_of_others(path: Path, labels: list[dict[str, Any]]) -> None:
-    """A warning that counts labels that were left out, by their shapes."""
+    """Warn of labels that were left out, with their number for each shape."""
     kinds = Counter(" and ".join(name for name in _SHAPES if label.get(name)) or "no shape" for label in labels)
     if kinds:
         shown = ", ".join(f"{n:,} with {kind}" for kind, n in sorted(kinds.items()))

@@ -31,17 +31,17 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"bdd100k": "scalabel"}
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class DisjointMasks(Rule):
-    """An image on which two predicted masks share a pixel loses all its detections, with a warning."""
+    """Remove all detections of an image on which two predicted masks share a pixel, with a warning."""
 
     description: ClassVar[str] = "an image whose predicted masks overlap loses all its detections"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The detections of other images.
+        """Remove the detections of images with overlapping masks.
 
         Raises
         ------

@@ -15,8 +15,8 @@ class R11(AtCutOffs):
     """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
 
     A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
-    `apframe.metrics.cutoff_counts.choose_copies`. There is at most one for each true positive, and a position that is not there
-    has precision 0. So fewer than 41 perfect results do not reach 1.
+    `apframe.metrics.cutoff_counts.choose_copies`. There is at most one for each true positive, and a missing position has
+    precision 0, so that fewer than 41 perfect results do not reach 1.
 
     Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.
     """
@@ -32,7 +32,7 @@ class R11(AtCutOffs):
     positions: ClassVar[slice] = slice(0, 41, 4)
 
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """The mean of the envelope at the positions."""
+        """Return the mean of the envelope at the positions."""
         del recall
         import numpy as np
 

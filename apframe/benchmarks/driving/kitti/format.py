@@ -1,4 +1,4 @@
-"""KITTI's text: a folder with a file for each image, fifteen fields in each line, sixteen where they are results."""
+"""KITTI's text: a folder with a file for each image and fifteen fields in each line, sixteen in results."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ _LAYOUT = ("category_id", *_UNKNOWN, *_EDGES, *_NO_CUBOID)
 class Kitti(Format):
     """KITTI's labels of objects, as in the folder `label_2`; results are the same with a score at the end of the line.
 
-    An image is called as its file without the ending; its size is not known. The type is the category. The edges become the
-    box. Height, width, length, location and rotation_y become the cuboid (`apframe.tables.shapes.cuboids.with_cuboids`), which
-    is null where one of them is the number for unknown (-1, -1000, -10), or a side is not positive; if another side is
-    positive, there is a `ShapesLeftOutWarning`. The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and
-    3 for unknown) and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
+    The image id is the file name without its extension; the size of the image is unknown. The type is the category. The edges
+    become the box. Height, width, length, location and rotation_y become the cuboid
+    (`apframe.tables.shapes.cuboids.with_cuboids`), which is null if one of them is the number for unknown (-1, -1000, -10) or a
+    side is not positive; if another side is positive, there is a `ShapesLeftOutWarning`. The other fields are attributes:
+    `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown) and `alpha` (angle of observation, radians), null where they
+    are -1, -1, -10.
 
     The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
-    that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops what is detected in such a region, of whatever
-    type. Other protocols match a category with its own annotations, so only a category-agnostic evaluation does that; to have
-    it for each category, repeat the regions under each.
+    that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops detections of any type in such a region. Other
+    protocols match each category with its own annotations, so that only a category-agnostic evaluation drops them. To drop
+    them for each category, repeat the regions under each.
 
-    Results may lack the files of some images. KITTI's own program stops then, and other tools leave these images out; here
+    Results may lack the files of some images. KITTI's own program stops then, and other tools leave these images out. Here
     they have no detections, with a `MissingResultsWarning`.
 
     Source: the description of the labels in KITTI's development kit for objects.
@@ -130,7 +131,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     if flat.any():
         file, _, where = places_of(frame, flat)
         problem = f"{paths[file]}: height, width and length are not all positive{where}"
-        warn(f"{problem}; these objects have no cuboid, and match nothing in 3D and seen from above", ShapesLeftOutWarning)
+        warn(f"{problem}; these objects have no cuboid, and match nothing in 3D or from above", ShapesLeftOutWarning)
     required = {
         name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name], strict=False)
         for name, unknown in _UNKNOWN.items()
@@ -148,7 +149,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The attributes and cuboids as numbers, null where the frame has none, or one that means something else in the files."""
+    """Return attributes and cuboids as numbers; null if missing, or if the number means something else in the files."""
     values = {}
     for name, unknown in _UNKNOWN.items():
         dtype = frame.schema.get(name, pl.Null())
@@ -164,7 +165,7 @@ def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _before_camera(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with cuboids as KITTI has them: the reverse of `with_cuboids`."""
+    """Convert cuboids to the columns of KITTI: the reverse of `with_cuboids`."""
     x, y, z, height, yaw = (pl.col(f"cuboid_{name}") for name in ("x", "y", "z", "height", "yaw"))
     camera = frame.with_columns(camera_x=x, camera_y=height / 2 - z, camera_z=y, rotation_y=-yaw)
     return camera.drop("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_yaw")

@@ -38,7 +38,7 @@ PURPOSES = {
 
 @dataclass(frozen=True)
 class MalformedByHeight(MalformedCounts):
-    """Detections that end above their beginning count by that height, and still overlap nothing, as their width is negative.
+    """Detections of negative height count by its absolute value, and still overlap nothing, as their width becomes negative.
 
     Source: `evaluate_object.cpp` of KITTI's kit, which takes the absolute value of the heights of detections alone.
     """
@@ -48,7 +48,7 @@ class MalformedByHeight(MalformedCounts):
     )
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """Detections with positive heights."""
+        """Make the heights of detections positive."""
         del inputs
         if table == "annotations" or not {"width", "height"} <= set(frame.columns):
             return frame
@@ -58,7 +58,7 @@ class MalformedByHeight(MalformedCounts):
 
 @dataclass(frozen=True)
 class RequireAlpha(Rule):
-    """No detection has an alpha if one of any category has none; then there is no AOS.
+    """Remove every alpha if any detection, of whatever category, has none; then there is no AOS.
 
     Source: `evaluate_object.cpp`, where one alpha of -10 in any file of results turns orientations off.
     """
@@ -67,7 +67,7 @@ class RequireAlpha(Rule):
     needs_all_data: ClassVar[bool] = True
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections without alpha, with a note, if one of them has none.
+        """Remove alpha from all detections, with a note, if one of them has none.
 
         Raises
         ------

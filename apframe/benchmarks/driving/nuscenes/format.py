@@ -22,13 +22,13 @@ from apframe.tables.names import labels_of, places_of
 from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import counted, listed, option_name
 
-_TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so
+_TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # names unique to this data set
 
 
 class NuScenesFormat(ReadOnly):
-    """nuScenes: ground truth in the tables of a folder such as v1.0-trainval, results in the JSON that its program takes.
+    """nuScenes: ground truth in the tables of a folder such as v1.0-trainval, results in the JSON that its program reads.
 
-    Samples stand for images, with their token as `image_id`. Their attributes are `scene` (its name) and its `description`,
+    Each sample is an image, with its token as `image_id`. Their attributes are `scene` (its name) and its `description`,
     `timestamp` (microseconds), `ego_x, ego_y` (metres, the car at the key frame of the lidar) and `bicycle_racks` (seven
     numbers for the cuboid of each). `split` chooses the scenes: val, train, mini_val, mini_train, or one of splits.json.
 
@@ -37,10 +37,10 @@ class NuScenesFormat(ReadOnly):
     `attribute` (a name), `n_points` (of lidar and radar), `ego_distance` (metres in x and y), `in_rack` (bicycles and
     motorcycles), `visibility` (1 to 4, the least to the most visible) and `instance` (the token of the object).
 
-    Detections have the same cuboids, `velocity_x, velocity_y`, `attribute`, and the score; `ego_distance` and `in_rack` too,
-    where the images of their data set say where the car and the racks are, also when they are joined by name. An empty
+    Detections have the same cuboids, `velocity_x, velocity_y`, `attribute`, and the score. They also have `ego_distance` and
+    `in_rack` if the images of their data set have the positions of the car and the racks, even if joined by name. An empty
     attribute_name is null, and so is NaN as a velocity. Samples without an entry in the results have no detections, with a
-    `MissingResultsWarning`: nuScenes' own program stops then. Empty entries for unknown samples are an error, and so is a box
+    `MissingResultsWarning`; nuScenes' own program stops then. Empty entries for unknown samples are an error, and so is a box
     whose sample_token is not that of its list.
 
     Source: nuscenes-devkit, docs/schema_nuscenes.md, eval/detection/README.md and eval/common/loaders.py.
@@ -67,7 +67,7 @@ class NuScenesFormat(ReadOnly):
             return detections
         images = dataset.core("images")
         rows = _rows_of(samples, images)
-        if images["image_id"].dtype != pl.String and not rows:  # which is an error that others name, if there are boxes
+        if images["image_id"].dtype != pl.String and not rows:  # an error reported elsewhere, if there are boxes
             return detections
         _refuse_empty_entries(path, rows, samples)
         _warn_of_missing_samples(path, images["image_id"], set(rows.values()))
@@ -82,7 +82,7 @@ def _samples(path: Path) -> dict[str, list[Any]]:
     if not isinstance(samples, dict):
         raise FormatError("no object named results", "is it a submission for nuScenes' detection task?", path=path)
     if wrong := [token for token, rows in samples.items() if not isinstance(rows, list)]:
-        raise FormatError(f"no list of boxes for the sample {listed(wrong)}", "give [] for none", path=path)
+        raise FormatError(f"no list of boxes for the sample {listed(wrong)}", "use [] for none", path=path)
     return samples
 
 
@@ -113,9 +113,9 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
 
 
 def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
-    """The rows of the images that samples mean: by their ids, or by the names of files where these find more of them.
+    """Return the row of each sample's image, found by its id, or by its file name if names find more of them.
 
-    Results that are joined by name still have these names here. Those of several images are left out: joining refuses them.
+    Results that are joined by name still have these names here. Ambiguous names are left out: joining rejects them.
     """
     ids = images["image_id"]
     rows_by_id = dict(zip(ids, range(len(ids)), strict=True)) if ids.dtype == pl.String else {}
@@ -128,7 +128,7 @@ def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
 
 
 def _refuse_empty_entries(path: Path, known_tokens: Collection[str], samples: dict[str, list[Any]]) -> None:
-    """An error where all entries for unknown samples are empty, so that no detection would show that they are there."""
+    """Raise an error if all entries for unknown samples are empty, as no detection would reveal these entries."""
     unknown = set(samples).difference(known_tokens)
     if unknown and not any(samples[token] for token in unknown):
         what = f"entries without boxes for samples that the ground truth lacks: {listed(sorted(unknown))}"
@@ -137,7 +137,7 @@ def _refuse_empty_entries(path: Path, known_tokens: Collection[str], samples: di
 
 
 def _warn_of_missing_samples(path: Path, images: pl.Series, rows: Collection[int]) -> None:
-    """A warning where some images, but not all, are in none of these rows."""
+    """Warn if some images, but not all, are in none of these rows."""
     missing = [image for row, image in enumerate(images) if row not in rows]
     if 0 < len(missing) < len(images):
         warn(

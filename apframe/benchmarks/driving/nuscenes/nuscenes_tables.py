@@ -59,7 +59,7 @@ _LONGEST_GAP = 1.5  # seconds between two annotations, beyond which there is no 
 
 
 def read_tables(folder: Path, split: str | None) -> dict[str, pl.DataFrame]:
-    """`images`, `categories` and `annotations` of the samples of a split; see `NuScenes` for their columns.
+    """Read `images`, `categories` and `annotations` of the samples of a split; see `NuScenesFormat` for their columns.
 
     Raises
     ------
@@ -100,8 +100,8 @@ def read_tables(folder: Path, split: str | None) -> dict[str, pl.DataFrame]:
 
 
 def _read(folder: Path, name: str, where: str = "true") -> pl.DataFrame:
-    """The columns of a table of which we know, for the rows that meet an SQL condition."""
-    import duckdb  # `import apframe` does without
+    """Read the columns of a table that are needed here, in the rows that meet an SQL condition."""
+    import duckdb  # not loaded by `import apframe`
 
     path, columns = folder / f"{name}.json", _COLUMNS[name]
     refuse_pipe(path)
@@ -129,7 +129,7 @@ def _read(folder: Path, name: str, where: str = "true") -> pl.DataFrame:
 
 
 def _last(file: BinaryIO) -> bytes:
-    """The last byte of a file that is not a blank."""
+    """Return the last byte of a file that is not a blank."""
     file.seek(-min(1 << 12, file.seek(0, 2)), 2)
     return file.read().rstrip()[-1:]
 
@@ -141,7 +141,7 @@ def _refuse(path: Path, wrong: pl.Series, problem: str) -> None:
 
 
 def _look_up(folder: Path, table: str, key: str, frame: pl.DataFrame, owner: str) -> pl.DataFrame:
-    """The frame with the columns of another table, to whose tokens a column refers; rows keep their order."""
+    """Add the columns of another table, to whose tokens a column refers; rows keep their order."""
     owners = _read(folder, owner)
     unknown = ~frame[key].is_in(owners["token"].implode())
     if unknown.any():
@@ -160,7 +160,7 @@ def _ego_poses(folder: Path, samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _objects(folder: Path) -> pl.DataFrame:
-    """The annotations with their cuboids and velocities."""
+    """Read the annotations with their cuboids and velocities."""
     rows = _read(folder, "sample_annotation")
     times = _read(folder, "sample").select(sample_token="token", time=pl.col("timestamp") * 1e-6)
     x, y, z = (pl.col("translation").list.get(place) for place in range(3))
@@ -172,9 +172,9 @@ def _objects(folder: Path) -> pl.DataFrame:
 
 
 def _velocities(rows: pl.DataFrame) -> dict[str, pl.Series]:
-    """The difference between the next and the previous annotation of the same object; null if they are too far apart.
+    """Return the velocity from the previous to the next annotation of the same object; null if they are too far apart.
 
-    An annotation without a neighbour on one side stands for it itself.
+    An annotation without a neighbour on one side takes its place.
     """
     here = rows.select("token", "cuboid_x", "cuboid_y", "time")
     around = {
@@ -196,7 +196,7 @@ def _velocities(rows: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _attributes(folder: Path, objects: pl.DataFrame) -> pl.Series:
-    """The names of their attributes; null for those that have none. Several are an error."""
+    """Return the name of each object's attribute; null for objects without one. Several are an error."""
     tokens = objects["attribute_tokens"]
     if (tokens.list.len() > 1).any():
         which = objects.filter(tokens.list.len() > 1)["token"].to_list()

@@ -16,10 +16,10 @@ _IN_RACKS = ("bicycle", "motorcycle")
 
 
 def with_places(objects: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """Cuboids with the columns `ego_distance` (metres in x and y) and `in_rack`, from `EGO` and `RACKS` of their images.
+    """Add the columns `ego_distance` (metres in x and y) and `in_rack`, from `EGO` and `RACKS` of the images.
 
-    Only bicycles and motorcycles are in a rack: their centre is inside its cuboid, or on its sides. Where the images have no
-    such columns, or the image is unknown, the objects get none, or null. The images are as `places_in` returns them.
+    Only bicycles and motorcycles can be in a rack: their centre is inside its cuboid, or on its sides. A column is added only
+    if the images have its source; `ego_distance` is null for unknown images. The images are as `places_in` returns them.
 
     >>> images = pl.DataFrame({"image_id": ["a"], "ego_x": [1.0], "ego_y": [2.0]})
     >>> car = {"image_id": ["a"], "category_id": ["car"], "cuboid_x": [4.0], "cuboid_y": [6.0]}
@@ -34,7 +34,7 @@ def with_places(objects: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
 
 
 def places_in(images: pl.DataFrame) -> pl.DataFrame:
-    """The ids of images with those of the columns `EGO` and `RACKS` that are there, as numbers; null for no racks.
+    """Return the ids of images, and as numbers the columns `EGO` and `RACKS` that they have; null for no racks.
 
     Raises
     ------
@@ -67,17 +67,17 @@ def _racks_in(images: pl.DataFrame) -> pl.Series:
     inner = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
     if dtype != pl.Null and not (inner is not None and (inner.is_numeric() or inner == pl.Null)):
         problem = f"must hold lists of numbers, seven for each rack, not {dtype}"
-        raise ColumnError(problem, "null is for none", table="images", column=RACKS)
+        raise ColumnError(problem, "use null for none", table="images", column=RACKS)
     racks = lists_of_racks.cast(pl.List(pl.Float64))
     n_finite = racks.list.eval(pl.element().is_finite()).list.sum().fill_null(0)
     is_wrong = (racks.list.len() % len(CUBOID) != 0) | (n_finite != racks.list.len())
-    problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; null or an empty list is for none"
+    problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; use null or an empty list for none"
     refuse_rows("images", images, is_wrong.fill_null(False), problem, remedy)
     return racks.set(racks.list.len() == 0, None)
 
 
 def _lists_of_json(texts: pl.Series) -> pl.Series | None:
-    """Lists of numbers that are kept as JSON text, as lists of COCO's files are; None if they are something else."""
+    """Parse lists of numbers stored as JSON text, as lists of COCO's files are; None if the text is something else."""
     try:
         values = [None if text is None else json.loads(text) for text in texts]
     except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ from apframe.formats.documents import read_json
 from apframe.paths import is_file
 from apframe.wording import counted, did_you_mean
 
-# numbers of scenes; what is no validation in v1.0-trainval is training
+# numbers of scenes; all scenes of v1.0-trainval that are not validation are training
 _VALIDATION = (
     "3 12-18 35 36 38 39 92-110 221 268-278 329-332 344-346 519-524 552-565 625-627 629 630 632-638 770 771 775 777 778 "
     "780-784 794-800 802 904-917 919-931 962 963 966-969 971 972 1059-1073"
@@ -19,13 +19,13 @@ _TRAIN, _FILE = "train", "splits.json"
 
 
 def scenes_of(split: str, names: set[str], folder: Path) -> set[str]:
-    """The names of the scenes of a split, all of which are in the folder.
+    """Return the names of the scenes of a split, all of which are in the folder.
 
     Parameters
     ----------
     split
-        val, train (of v1.0-trainval), mini_val, mini_train, or one that the file splits.json of the folder defines, as custom
-        splits of nuscenes-devkit
+        val, train (of v1.0-trainval), mini_val, mini_train, or a custom split that the folder's splits.json defines, as in
+        nuscenes-devkit
     names
         all scenes of the folder
 
@@ -58,7 +58,7 @@ def _scenes(numbers: str) -> set[str]:
 
 
 def _custom(path: Path) -> dict[str, set[str]]:
-    """The splits that a file defines; none where there is no such file."""
+    """Return the splits that a file defines; none if there is no such file."""
     splits = read_json(path) if is_file(path) else {}
     lists = splits.values() if isinstance(splits, dict) else [splits]
     if not all(isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists):

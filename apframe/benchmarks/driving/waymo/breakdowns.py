@@ -1,20 +1,20 @@
 """Waymo's breakdowns by range, size, velocity and camera: keys of `Evaluation.by`, each of whose bins is matched again.
 
-RANGE (distance of the centre from the origin, metres) and SIZE (the longest side, metres) divide annotations and detections
-alike: both are matched only within their bin, so that a match across a border is a miss and a false positive. Other slices of
-`by` differ from that: they ignore objects of other bins instead of leaving them out.
+RANGE (distance of the centre from the origin, metres) and SIZE (the longest side, metres) divide both annotations and
+detections. They are matched only within their bin, so that a match across a border is a miss and a false positive. Other slices
+of `by` ignore objects of other bins instead of leaving them out.
 
-VELOCITY (m/s, of `velocity_x` and `velocity_y`, 0 where these are null) divides annotations alone. All are matched, and what is
-matched to an annotation of another bin is ignored. A detection that matches none is a false positive, unless the annotation
-that it overlaps most, if any by an IoU of .01, is of another bin.
+VELOCITY (m/s, of `velocity_x` and `velocity_y`, 0 where these are null) divides annotations alone. All are matched, and
+detections matched to an annotation of another bin are ignored. An unmatched detection is a false positive, unless the
+annotation that it overlaps most, with an IoU of at least .01, is of another bin.
 
-CAMERA is the same among the objects whose centre a camera sees: within 25.2 degrees of its direction, which is 0, 45, -45, 90
-or -90 degrees from the x axis. An annotation is of the camera that its column `camera` names; where there is none, of the first
-that sees it. What no camera sees is in no bin.
+CAMERA does the same among the objects whose centre a camera sees: within 25.2 degrees of its direction, which is 0, 45, -45, 90
+or -90 degrees from the x axis. An annotation belongs to the camera in its column `camera`; if that is missing, to the first
+camera that sees it. Objects that no camera sees are in no bin.
 
-Errors: a ParameterError for another protocol, or boxes of cameras; a ColumnError if there are no cuboids, or no velocities, or
-these are not numbers; a RowError if `camera` of an annotation is none of FRONT, FRONT_LEFT, FRONT_RIGHT, SIDE_LEFT and
-SIDE_RIGHT.
+Errors: a ParameterError for another protocol, or for boxes in camera images; a ColumnError if there are no cuboids or no
+velocities, or if these are not numbers; a RowError if `camera` of an annotation is none of FRONT, FRONT_LEFT, FRONT_RIGHT,
+SIDE_LEFT and SIDE_RIGHT.
 
 Source: `breakdown_generator.cc` and `detection_metrics.cc` of waymo-open-dataset.
 
@@ -50,19 +50,19 @@ _CENTRE, _SIDES = ("cuboid_x", "cuboid_y", "cuboid_z"), ("cuboid_length", "cuboi
 _SPEED = ("velocity_x", "velocity_y")
 _CAMERAS = {"FRONT": 0, "FRONT_LEFT": 45, "FRONT_RIGHT": -45, "SIDE_LEFT": 90, "SIDE_RIGHT": -90}  # degrees from ahead
 _HALF_VIEW = 25.2  # degrees to either side of a camera's direction
-_LEAST = 0.01  # the IoU of a detection with an object that it may have been meant for
+_LEAST = 0.01  # the minimum IoU of a detection with an object that it may belong to
 _VELOCITIES = (0.0, 0.2, 1.0, 3.0, 10.0, inf)
 
 
 @dataclass(frozen=True, eq=False)  # expressions cannot be compared
 class _OfBoth(Breakdown):
-    """Bins of a number that divide annotations and detections alike."""
+    """Bins of a number that divide both annotations and detections."""
 
     value: pl.Expr
     edges: tuple[float, ...]
 
     def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
-        """The objects of each bin."""
+        """Yield the objects of each bin."""
         refuse_others(inputs)
         sides = [_bins(frame, self.value, self.edges) for frame in (inputs.annotations, inputs.detections)]
         for number, label in enumerate(_labels(self.edges)):
@@ -77,7 +77,7 @@ class _OfVelocity(Breakdown):
     """Bins of the velocity of annotations."""
 
     def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
-        """All objects; those of other bins are ignored."""
+        """Yield all objects for each bin, with those of other bins ignored."""
         refuse_others(inputs)
         if not {*_SPEED} <= {*inputs.annotations.columns}:
             raise ColumnError("there are no velocities", f"supply {' and '.join(_SPEED)}", table="annotations")
@@ -89,10 +89,10 @@ class _OfVelocity(Breakdown):
 
 @dataclass(frozen=True)
 class _OfCamera(Breakdown):
-    """The cameras that annotations are of."""
+    """The cameras that annotations belong to."""
 
     def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
-        """The objects that each camera sees; those of other cameras are ignored."""
+        """Yield the objects that each camera sees, with those of other cameras ignored."""
         refuse_others(inputs)
         pairs, seen = _overlapping(inputs), [_sights(frame) for frame in (inputs.annotations, inputs.detections)]
         camera = _cameras(inputs.annotations, seen[0])
@@ -103,7 +103,7 @@ class _OfCamera(Breakdown):
 
 
 def refuse_others(inputs: Inputs) -> None:
-    """Raise an error if breakdowns are asked for of another protocol, of boxes in images, or of objects without cuboids."""
+    """Raise an error for other protocols, boxes in images, and objects without cuboids."""
     protocol = inputs.protocol
     if protocol.name != WAYMO.name or protocol.iou_type == "bbox":
         problem = f"breakdowns are of WAYMO and cuboids, not of {protocol.name} and {protocol.iou_type}"
@@ -114,11 +114,11 @@ def refuse_others(inputs: Inputs) -> None:
 
 
 def _of_annotations(inputs: Inputs, pairs: pl.DataFrame, inside: pl.Series) -> Inputs:
-    """The inputs in which all other annotations are ignored, and so are detections that overlap one of these most.
+    """Ignore all annotations but those inside, and each detection whose largest overlap is with an ignored one.
 
-    `pairs` are those of the inputs from an IoU of .01 on, and `inside` flags the annotations that count.
+    `pairs` are the pairs of the inputs with an IoU of at least .01, and `inside` flags the annotations that count.
     """
-    best = pairs.sort("similarity", "annotation").unique("detection", keep="last")  # of equal ones the last, as in the tool
+    best = pairs.sort("similarity", "annotation").unique("detection", keep="last")  # the last of equal ones, as in the tool
     others = best.filter((~inside).gather(best["annotation"]))["detection"]
     meant = pl.Series(range(inputs.detections.height), dtype=pl.UInt32).is_in(others.implode())
     annotations, detections = (
@@ -129,22 +129,22 @@ def _of_annotations(inputs: Inputs, pairs: pl.DataFrame, inside: pl.Series) -> I
 
 
 def _overlapping(inputs: Inputs) -> pl.DataFrame:
-    """The pairs of detections and annotations that overlap at all, by row numbers."""
-    from apframe.protocols.pairing import pair  # brings in NumPy
+    """Return the pairs of detections and annotations with an IoU of at least .01, by row numbers."""
+    from apframe.protocols.pairing import pair  # imports NumPy
 
     return pair(inputs, min_similarity=_LEAST).filter(pl.col("similarity") >= _LEAST)
 
 
 def _renumbered(pairs: pl.DataFrame, found: pl.Series, expected: pl.Series) -> pl.DataFrame:
-    """The pairs of the flagged rows, by the numbers that these have among themselves."""
+    """Keep the pairs of the flagged rows, and number these rows from 0."""
     kept = pairs.filter(found.gather(pairs["detection"]), expected.gather(pairs["annotation"]))
     numbers = {"detection": found.cum_sum() - 1, "annotation": expected.cum_sum() - 1}
     return kept.with_columns(number.cast(pl.UInt32).gather(kept[name]).alias(name) for name, number in numbers.items())
 
 
 def _sights(frame: pl.DataFrame) -> pl.DataFrame:
-    """Flags of each camera: it sees the centre of an object, by its direction from the car."""
-    if frame.is_empty():  # which may lack columns
+    """Flag, for each camera, the objects whose centre it sees, by their direction from the car."""
+    if frame.is_empty():  # an empty frame may lack columns
         return pl.DataFrame(schema=dict.fromkeys(_CAMERAS, pl.Boolean))
     degrees = pl.arctan2("cuboid_y", "cuboid_x").degrees()
     return frame.select(
@@ -153,14 +153,14 @@ def _sights(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cameras(annotations: pl.DataFrame, seen: pl.DataFrame) -> pl.Series:
-    """The camera that each annotation is of; "" if there is none."""
+    """Return the camera that each annotation belongs to; "" if there is none."""
     first = seen.select(pl.coalesce(*(pl.when(name).then(pl.lit(name)) for name in _CAMERAS), pl.lit(""))).to_series()
     if "camera" not in annotations.columns:
         return first
     named = annotations["camera"]
     if named.dtype != pl.Null:
         unknown = ~named.cast(pl.String).is_in([*_CAMERAS]).fill_null(True)
-        remedy = f"give one of {', '.join(_CAMERAS)}, or null"
+        remedy = f"supply one of {', '.join(_CAMERAS)}, or null"
         refuse_rows("annotations", annotations, unknown, "camera is unknown", remedy)
     return pl.select(pl.coalesce(named.cast(pl.String), first)).to_series()
 
@@ -170,7 +170,7 @@ def _norm(names: Sequence[str]) -> pl.Expr:
 
 
 def _bins(frame: pl.DataFrame, value: pl.Expr, edges: Sequence[float]) -> pl.Series:
-    """The number of the bin that each row is in; null if unknown."""
+    """Return the number of each row's bin; null if unknown."""
     if frame.is_empty():
         return pl.Series(dtype=pl.UInt32)
     values = frame.select(value).to_series()
@@ -193,4 +193,4 @@ SIZE = _OfBoth("size", value=pl.max_horizontal(_SIDES), edges=(0.0, 7.0, inf))
 VELOCITY = _OfVelocity("velocity")
 """The velocity of annotations in m/s."""
 CAMERA = _OfCamera("camera")
-"""The camera that annotations are of."""
+"""The camera that annotations belong to."""

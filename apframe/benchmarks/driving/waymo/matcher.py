@@ -1,4 +1,4 @@
-"""Matching by score, as Waymo Open Dataset can do it."""
+"""Matching by score, an option of Waymo Open Dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apframe.matching.matchers import Matcher
 
 @dataclass(frozen=True)
 class ScoreFirst(Matcher):
-    """As Waymo Open Dataset can do: by score, where annotations that do not count are taken like the others."""
+    """Matching by score in which ignored annotations are matched like the others, an option of Waymo Open Dataset."""
 
     name: ClassVar[str] = "score_first"
     description: ClassVar[str] = (

@@ -41,15 +41,15 @@ PURPOSES = {
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
-_FEW = 5  # points, of which an object is at level 2
+_FEW = 5  # up to this many points, an object is at level 2
 _LEAST_SIDE, _MOST_SIDE = 0.01, 1e6  # both exclusive
 
 
 @dataclass(frozen=True)
 class AddDifficultyLevel(Rule):
-    """A `level` for each annotation: where it is null or 0, 2 for up to 5 points or an unknown number, otherwise 1.
+    """Set each null or 0 `level` of annotations: 2 for up to 5 points or an unknown number, otherwise 1.
 
-    Levels may be whole floats, which pandas makes of integers where one is missing.
+    Levels may be whole floats, which pandas makes of integers if one is missing.
 
     Source: `compute_detection_metrics_main.cc` of waymo-open-dataset, where 0 stands for an unknown level.
     """
@@ -60,7 +60,7 @@ class AddDifficultyLevel(Rule):
     columns: ClassVar[tuple[str, ...]] = ("annotations.n_points",)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with their level.
+        """Add a level to annotations, or fill in unknown ones.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class AddDifficultyLevel(Rule):
             if given.dtype == pl.Boolean:
                 raise ColumnError("must hold 1, 2 or null, not true and false", table="annotations", column="level")
             unknown = ~given.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
-            refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "give null if it is unknown")
+            refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "use null if it is unknown")
             annotations = annotations if given.dtype.is_integer() else annotations.with_columns(given.cast(pl.Int64))
         level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
         return inputs.with_annotations(annotations.with_columns(level=level))
@@ -94,10 +94,10 @@ class LimitSides(Rule):
     Source: `iou.cc` of waymo-open-dataset.
     """
 
-    description: ClassVar[str] = "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing"
+    description: ClassVar[str] = "objects with a compared side of .01 or less, or any side of 1,000,000 or more, match nothing"
 
     def states(self, inputs: Inputs) -> States:
-        """Objects with such a side."""
+        """Mark objects with such a side as incomparable."""
         similarity = inputs.protocol.similarity
         sides = SIZES if similarity.shape == CUBOIDS else ("width", "height")
         compared = [name for name in sides if name in (similarity.needs or sides)]
@@ -108,7 +108,7 @@ class LimitSides(Rule):
 
 
 def beyond_limits(objects: pl.DataFrame, compared: Sequence[str], sides: Sequence[str]) -> pl.Series:
-    """Flags: objects with a compared side that is too small, or any that is too large; columns may be missing.
+    """Flag objects with a compared side that is too small, or any that is too large; columns may be missing.
 
     >>> lengths = pl.DataFrame({"cuboid_length": [4.0, 0.01, 1e6]})
     >>> beyond_limits(lengths, ["cuboid_length"], SIZES).to_list()
@@ -122,13 +122,13 @@ def beyond_limits(objects: pl.DataFrame, compared: Sequence[str], sides: Sequenc
 
 @dataclass(frozen=True)
 class NoLabelZones(Rule):
-    """A detection in a zone without labels (`no_label_zone`) is ignored if it matches nothing."""
+    """Ignore unmatched detections in a zone without labels (`no_label_zone`)."""
 
     description: ClassVar[str] = "a detection in a no-label zone (no_label_zone) that matches nothing is ignored"
     columns: ClassVar[tuple[str, ...]] = ("detections.no_label_zone",)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows.
+        """Return the same rows.
 
         Raises
         ------
@@ -139,16 +139,16 @@ class NoLabelZones(Rule):
         return inputs
 
     def states(self, inputs: Inputs) -> States:
-        """The flagged detections."""
+        """Ignore the flagged detections if they are unmatched."""
         return States(unmatched_ignored=flags(inputs.detections, "no_label_zone"))
 
 
 @dataclass(frozen=True)
 class WarnOfScores(Rule):
-    """A warning where scores are above the highest of the score cut-offs, which do not tell them apart."""
+    """Warn of scores above the highest score cut-off, which the cut-offs cannot tell apart."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows."""
+        """Return the same rows, after the warning."""
         cut_offs, scores = inputs.protocol.definition.cut_offs, inputs.detections["score"]
         if cut_offs and (beyond := scores > cut_offs[-1]).any():
             warn(

@@ -1,4 +1,4 @@
-"""Matching by score, where annotations that do not count are taken like the others."""
+"""Matching by score in which ignored annotations are matched like the others."""
 
 from __future__ import annotations
 

@@ -24,13 +24,12 @@ _NODULE = "nodule"
 
 
 class Luna16(ReadOnly):
-    """LUNA16's annotations: a folder with `annotations.csv`, perhaps with two more files.
+    """LUNA16's annotations: a folder with `annotations.csv` and optionally two more files.
 
-    An image is a scan, called by its seriesuid. Objects are spheres in millimetres, as the columns `sphere_x`, `sphere_y`,
+    Each scan is an image, whose id is the seriesuid. Objects are spheres in millimetres, in the columns `sphere_x`, `sphere_y`,
     `sphere_z` and `sphere_diameter`, all of the category `nodule`; those of `annotations_excluded.csv` have the flag `ignore`.
-    `seriesuids.csv` has a scan in each line and no header: the scans that count. Objects of other scans are left out, with an
-    `ImagesLeftOutWarning`. Without that file the scans are those of the two others, and a scan without any finding is not
-    known.
+    `seriesuids.csv`, without a header, lists one evaluated scan in each line. Objects of other scans are left out, with an
+    `ImagesLeftOutWarning`. Without that file the scans are those of the other two, and scans without any finding are unknown.
 
     Results are a CSV file with the columns seriesuid, coordX, coordY, coordZ and probability.
 
@@ -40,8 +39,8 @@ class Luna16(ReadOnly):
     name = "luna16"
     title = "LUNA16 CSV"
     dataset_is = (
-        "a folder with annotations.csv (seriesuid, coordX, coordY, coordZ, diameter_mm), and annotations_excluded.csv and "
-        "seriesuids.csv"
+        "a folder with annotations.csv (seriesuid, coordX, coordY, coordZ, diameter_mm), optionally with "
+        "annotations_excluded.csv and seriesuids.csv"
     )
     results_are = "a CSV file with seriesuid, coordX, coordY, coordZ, probability"
     dataset_looks = looks(Look("folder", names=(_NODULES,), columns=(_SCAN,)))
@@ -73,7 +72,7 @@ class Luna16(ReadOnly):
 
 
 def _read(path: Path, last: str) -> pl.DataFrame:
-    """image_id, category_id, the centre, and one more column of numbers."""
+    """Return image_id, category_id, the centre, and one more column of numbers."""
     texts = read_csv(path).rename(lambda name: name.strip())
     columns = (_SCAN, *_PLACES, last)
     if missing := [name for name in columns if name not in texts.columns]:
@@ -93,7 +92,7 @@ def _read(path: Path, last: str) -> pl.DataFrame:
 
 
 def _warn_of_others(path: Path, scans: pl.Series) -> None:
-    """A warning of objects whose scans are not in the list."""
+    """Warn of objects whose scans are not in the list."""
     if len(scans):
         others = scans.unique(maintain_order=True)
         warn(
@@ -104,7 +103,7 @@ def _warn_of_others(path: Path, scans: pl.Series) -> None:
 
 
 def _scans(path: Path) -> pl.DataFrame:
-    """The scans that a file without a header names, as image_id."""
+    """Return the scans listed in a file without a header, as image_id."""
     names = read_csv(path, has_header=False).to_series(0).str.strip_chars()
     lines = pl.DataFrame({"file": 0, "line": pl.int_range(1, len(names) + 1, eager=True)})
     refuse_lines([path], lines, names.fill_null("") == "", "a scan is missing")

@@ -28,7 +28,7 @@ PURPOSES = {
 
 
 def _sensitivities(evaluation: Evaluation) -> pl.DataFrame:
-    """The sensitivity at each number of false positives per scan, and CPM, which is their mean."""
+    """Return the sensitivity at each number of false positives per scan, and CPM, which is their mean."""
     points = evaluation.froc(interpolate=True, level="point").group_by("fppi", maintain_order=True).agg(pl.col("recall").mean())
     numbers = {f"{fppi:g}": recall for fppi, recall in points.rows()} | {"CPM": evaluation["CPM"]}
     return pl.DataFrame(numbers, schema_overrides=dict.fromkeys(numbers, pl.Float64))

@@ -19,8 +19,8 @@ class SphereDistance(Similarity):
     """Minus the distance between the centres, in radii of the annotation, so that marks inside it are above -1.
 
     A mark at the centre has 0, one on the surface -1. It is inside exactly if the squared distance is below the squared radius.
-    The radius is half the annotation's diameter, or 5 mm where that is negative; the diameter of detections is not used. A
-    crowd is compared as any other annotation.
+    The radius is half the annotation's diameter, or 5 mm if that is negative; the diameter of detections is not used. Crowds
+    are compared like any other annotation.
 
     Source: `noduleCADEvaluationLUNA16.py`.
 

@@ -36,15 +36,15 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = dict.fromkeys(("citypersons", "caltech", "eurocity"), "coco")
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class AddVisibility(Rule):
-    """The visible share of each annotation (`vis_ratio`), from its visible box (`vis_bbox`) if that is all there is."""
+    """Add the visible share of each annotation (`vis_ratio`) from its visible box (`vis_bbox`) if it is missing."""
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with `vis_ratio`; a note and a warning of those that have neither, and so are in every subset."""
+        """Add `vis_ratio`, with a note and a warning of annotations that have neither, and so are in every subset."""
         annotations, name = inputs.dataset.annotations, "vis_ratio"
         refuse_unusable(inputs, "annotations", [name])
         visibility = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
@@ -66,9 +66,9 @@ class AddVisibility(Rule):
         return inputs.with_annotations(annotations).saying(note)
 
 
-_BEYOND = 1.25  # detections may be smaller or larger than what counts by this factor
+_BEYOND = 1.25  # detections may be smaller or larger than the subset's limits by this factor
 ROUNDED_POINTS = (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0)
-"""False positives per image, as the scripts of CityPersons and CrowdHuman have them."""
+"""False positives per image, as in the scripts of CityPersons and CrowdHuman."""
 _BELOW_40, _BELOW_80 = nextafter(0.4, 0), nextafter(0.8, 0)
 
 
@@ -138,7 +138,7 @@ CALTECH = replace(
     citation="Dollár et al., Pedestrian Detection: An Evaluation of the State of the Art, PAMI 2012; by the script of "
     "CityPersons",
 )
-"""As `CITYPERSONS`, whose script is used for it."""
+"""As `CITYPERSONS`, whose script is used for Caltech's data too."""
 
 
 def _of_eurocity(name: str, low: float, high: float, *others: tuple[str, float, float]) -> Level:

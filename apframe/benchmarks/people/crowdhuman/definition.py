@@ -17,7 +17,7 @@ class CrowdHuman(AllRows):
     """The area under straight lines between the rows, from the second row on: no envelope, and the first row adds nothing.
 
     A true positive in row k adds the mean of the precision there and in the row above, over R. One in the first row adds
-    nothing. So a single person who is found has 0.
+    nothing, so that a single detected person has AP 0.
 
     Source: CrowdHuman (Shao et al. 2018); CrowdDet, `APMRToolkits/database.py`.
     """
@@ -31,12 +31,12 @@ class CrowdHuman(AllRows):
     source = "Shao et al. 2018; CrowdDet, lib/evaluate/APMRToolkits/database.py"
 
     def of_points(self) -> pl.Expr:
-        """The sum of the trapezoids that have a row above; a block of equal scores is one row."""
+        """Return the sum of the trapezoids that have a row above; a block of equal scores is one row."""
         n_above = RANK - NEW_N
         return pl.when(n_above > 0).then(((TP - NEW_TP) / n_above + PRECISION) / 2 * GAIN).otherwise(0.0).sum()
 
     def area(self, rows: ListedRows) -> np.ndarray:
-        """The sum over the true positives; a detection of weight 2 is two rows."""
+        """Return the sum over the true positives; a detection of weight 2 is two rows."""
         import numpy as np
 
         from apframe.metrics.list_sums import divide, sums, sums_before

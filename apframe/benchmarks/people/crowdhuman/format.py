@@ -26,15 +26,15 @@ _ODGT = (".odgt", ".odgt.gz")
 
 
 class CrowdHumanFormat(ReadOnly):
-    """CrowdHuman's ground truth and results: lines of JSON, one for each image, called by its ID.
+    """CrowdHuman's ground truth and results: lines of JSON, one for each image.
 
-    The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`, or with an `ignore` in
-    `extra` that is not 0, are ignored. As in CrowdDet, null is not 0. `tag` is a column. Where there is a visible box, `vbox`,
-    `vis_ratio` is its share of the full box.
+    The image id is the ID. The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`,
+    or with an `ignore` in `extra` that is not 0, are ignored. As in CrowdDet, null is not 0. `tag` is a column. If there is a
+    visible box, `vbox`, `vis_ratio` is its share of the full box.
 
     Results have `dtboxes` with box and score; their `gtboxes` are not read. The `width` and `height` of an image in the results
-    are its size where the ground truth has none, as the protocol CROWDHUMAN cuts boxes off at the edges. Images without a
-    line have no detections, with a `MissingResultsWarning`; CrowdDet's own evaluation stops there.
+    are its size if the ground truth has none, as the protocol CROWDHUMAN clips boxes at the edges. Images without a line have
+    no detections, with a `MissingResultsWarning`; CrowdDet's own evaluation stops there.
 
     Source: the data format on the pages of CrowdHuman; CrowdDet.
     """
@@ -101,7 +101,7 @@ class CrowdHumanFormat(ReadOnly):
 
 
 def _records(path: Path) -> Fields:
-    """The objects in the lines of a file."""
+    """Return the objects in the lines of a file."""
     lines = [line for line in read_unpacked(path).removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
     if not lines:
         raise FormatError("the file is empty", path=path)
@@ -111,7 +111,7 @@ def _records(path: Path) -> Fields:
 
 
 def _boxes(records: Fields, name: str) -> Fields:
-    """The boxes of the lines, with the IDs of their images."""
+    """Return the boxes of the lines, with the IDs of their images."""
     lists = [row.get(name) or [] for row in records.rows]
     records.refuse_each([not isinstance(each, list) for each in lists], f"{name} is not a list")
     ids = records.text("ID")
@@ -123,6 +123,6 @@ def _boxes(records: Fields, name: str) -> Fields:
 
 
 def _sizes(records: Fields) -> dict[str, pl.Series]:
-    """The sizes of the images, null where they are not said."""
+    """Return the sizes of the images; null if missing."""
     sides = [records.number(name, optional=True) for name in ("width", "height")]
     return {name: side.cast(pl.Int64, strict=False) for name, side in zip(SIZE, sides, strict=True)}

@@ -39,7 +39,7 @@ _SIDES = ("width of the image", "height of the image")
 
 @dataclass(frozen=True)
 class ClipBoxes(Rule):
-    """Boxes are cut off at the edges of their image, in which they keep a pixel.
+    """Clip boxes at the edges of their image, in which they keep at least a pixel.
 
     Sizes of images may come with the detections. Source: `clip_all_boader` of CrowdDet.
     """
@@ -48,9 +48,9 @@ class ClipBoxes(Rule):
     columns: ClassVar[tuple[str, ...]] = ("images.image_width", "images.image_height")
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Objects with these boxes.
+        """Clip the boxes of annotations and detections.
 
-        There is a note on images of unknown size, whose boxes stay as they are; not of those without detections, as nothing is
+        A note counts images of unknown size, whose boxes remain unchanged. It excludes images without detections, as nothing is
         compared with their boxes.
         """
         dataset, found = inputs.dataset, inputs.detections
@@ -63,7 +63,7 @@ class ClipBoxes(Rule):
             found = found.drop(SIZE)
         sized = images.select("image_id", *SIZE)
         unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
-        boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are made of another shape, later
+        boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are derived from another shape later
         annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
         n = int(is_known(unknown, found["image_id"].unique()).sum())
         note = Note("{} of unknown size: boxes are not cut off at the edges there", [Count("image", n)])
@@ -71,7 +71,7 @@ class ClipBoxes(Rule):
 
 
 def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
-    """The rows with their boxes inside of their image, and the area of these."""
+    """Clip each box at the edges of its image, and compute the area of changed boxes."""
     sided = frame.join(sizes.rename(dict(zip(SIZE, _SIDES, strict=True))), on="image_id", how="left", maintain_order="left")
     wide, high = (pl.col(name).cast(pl.Float64) for name in _SIDES)
     sides = []
@@ -79,7 +79,7 @@ def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
         low = pl.when(most.is_null()).then(start).otherwise(pl.min_horizontal(pl.max_horizontal(start, 0.0), most - 1))
         end = pl.col(start) + pl.col(extent)
         top = pl.when(most.is_null()).then(end).otherwise(pl.min_horizontal(pl.max_horizontal(end, 0.0), most))
-        # what does not move stays as it is, to the last bit
+        # boxes that do not move remain identical to the last bit
         moved = (low != pl.col(start)) | (top != end)
         sides += [low.alias(start), pl.when(moved).then(top - low).otherwise(extent).alias(extent)]
     clipped = sided.with_columns(sides).drop(_SIDES)

@@ -37,4 +37,4 @@ CROWDPOSE = Protocol(
     ),
     rules=(MalformedIgnoredByArea(), *STANDARD_ROWS, CrowdsIgnored(), IgnoreWithoutKeypoints()),
 )  # fmt: skip
-"""Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images that are more and more crowded."""
+"""Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images by crowding: easy, medium, hard."""

@@ -28,19 +28,19 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"tinyperson": "coco"}
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class IgnoreUncertain(Rule):
-    """Annotations with `uncertain` become ignored ones."""
+    """Ignore annotations flagged `uncertain`."""
 
     line: ClassVar[str] = "ignored"
     description: ClassVar[str] = "flagged uncertain"
     columns: ClassVar[tuple[str, ...]] = ("annotations.uncertain",)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with `ignore`.
+        """Set `ignore` where `uncertain` is set.
 
         Raises
         ------
@@ -94,4 +94,4 @@ TINYPERSON = Protocol(
         ),
     ),
 )
-"""People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""
+"""People by size (tiny: at most 20 × 20 pixels), at IoU .25, .5 and .75 each; detections in ignored regions are ignored."""

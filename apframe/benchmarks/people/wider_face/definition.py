@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class WiderFace(AllRows):
     """The area under the envelope at 1,000 score cut-offs, evenly spaced from the highest score down to the lowest.
 
-    Scores are made relative to the lowest and the highest of the whole result set, s' = (s - min) / (max - min). Point t of
-    1,000 is made of the detections with s' of at least 1 - t / 1000, so those of one step count together. If all scores are
-    equal, there are no points, and average precision is 0. Steps are told apart in double precision.
+    Scores are normalised by the lowest and the highest of the whole result set, s' = (s - min) / (max - min). Point t of 1,000
+    contains the detections with s' of at least 1 - t / 1000, so that those of one step count together. If all scores are equal,
+    there are no points, and average precision is 0. Steps are distinguished in double precision.
 
     Source: WIDER FACE's MATLAB kit, `norm_score.m` and `evaluation.m`; Yang et al. 2016.
     """
@@ -30,7 +30,7 @@ class WiderFace(AllRows):
     n_steps = 1000
 
     def area(self, rows: ListedRows) -> np.ndarray:
-        """The sum of the envelope times the gain of recall, over the cut-offs."""
+        """Return the sum over the cut-offs of the envelope times the gain of recall."""
         import numpy as np
 
         from apframe.metrics.list_sums import divide
@@ -39,7 +39,7 @@ class WiderFace(AllRows):
         with np.errstate(invalid="ignore", divide="ignore"):
             share = (rows.score[:, None] - low[rows.list]) / (high - low)[rows.list]
         cut_offs = (1 - np.arange(1, n + 1) / n)[::-1]
-        step = n - np.searchsorted(cut_offs, share, side="right")  # from 0; n where a share is below all of them, or none
+        step = n - np.searchsorted(cut_offs, share, side="right")  # from 0; n if a share is below all of them, or undefined
         step = np.where(np.isfinite(share), step, n)
         at = ((rows.list[:, None].astype(np.int64) * (n + 1) + step) * n_weightings + np.arange(n_weightings)).ravel()
         shape = (n_lists, n + 1, n_weightings)

@@ -30,22 +30,22 @@ _FACE = "face"
 _FLAGS = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 _SETS = ("easy", "medium", "hard")
 _MAT = re.compile(r"wider_face_(\w+)\.mat")
-_LOOKED_AT = 10  # files of results, of which any may be empty or broken
+_LOOKED_AT = 10  # the number of result files inspected, as some may be empty or broken
 _PICTURE = r"(?i)\.(jpe?g|png|bmp|webp)$"
 
 
 class WiderFaceFormat(ReadOnly):
-    """WIDER FACE's ground truth and results. An image is called as its folder and file, without the ending.
+    """WIDER FACE's ground truth and results. The image id is the folder and the file name without its extension.
 
     Ground truth is a folder with `wider_face_val.mat` and the sets `wider_easy_val.mat`, `wider_medium_val.mat` and
-    `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it needs SciPy, the extra `faces`. Or it is the
-    text file `wider_face_val_bbx_gt.txt`, or the folder `wider_face_split` with it, which have no sets: the protocol WIDER_FACE
-    cannot be evaluated with them. Its flags blur, expression, illumination, invalid, occlusion and pose are attributes. All
+    `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it requires SciPy, the extra `faces`. Or it is
+    the text file `wider_face_val_bbx_gt.txt`, or the folder `wider_face_split` that contains it. These have no sets, so the
+    protocol WIDER_FACE rejects them. The flags blur, expression, illumination, invalid, occlusion and pose are attributes. All
     faces are of the category `face`. In a folder, `split` chooses train or val, which is the default.
 
     Results are `EVENT/IMAGE.txt`: a line with the name of the image, one with the number of boxes, and then lines of x y width
-    height score. Images without a file have no detections, with a `MissingResultsWarning`. The kit's Python port takes the
-    lines in their order and its MATLAB code sorts them: here they are sorted, with an `UnsortedScoresWarning`.
+    height score. Images without a file have no detections, with a `MissingResultsWarning`. The kit's Python port keeps the
+    order of lines, and its MATLAB code sorts them by score. Here they are sorted, with an `UnsortedScoresWarning`.
 
     Source: the files of WIDER FACE and its evaluation tools.
     """
@@ -69,7 +69,7 @@ class WiderFaceFormat(ReadOnly):
     asks_for_images = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Text that begins with a picture's name and a number; one of the first files of results begins with two such lines."""
+        """Look for text that begins with a picture's name and a number; in results, in one of the first files."""
         if role == "results":
             return any(map(_has_heading, islice(seen.deep(".txt"), _LOOKED_AT)))
         return seen.kind == "folder" or _begins_with_picture(seen)
@@ -110,7 +110,7 @@ def _has_heading(seen: PathContents) -> bool:
 
 
 def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The blocks of text files: a name, a number of boxes, and as many lines of boxes; or a line of zeros where it is 0.
+    """Read the blocks of text files: a name, a number of boxes, and a line for each box; or a line of zeros if there are none.
 
     Returns
     -------
@@ -119,14 +119,14 @@ def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: 
     Raises
     ------
     FormatError
-        a file that does not begin with a name, a heading without a number, or another number of boxes, by file and line
+        a file does not begin with a name, a heading has no number, or the number of boxes is wrong; with file and line
     """
     lines = read_lines(paths)
     first, is_alone = pl.col("fields").list.first(), pl.col("fields").list.len() == 1
     numbers = first.cast(pl.Float64, strict=False)
     lines = lines.with_columns(is_name=is_alone & numbers.is_null()).with_columns(block=pl.col("is_name").cum_sum())
     lines = lines.with_columns(place=pl.int_range(pl.len()).over("block", "file"))
-    refuse_lines(paths, lines, (lines["place"] == 0) & ~lines["is_name"], "no image is named before this")
+    refuse_lines(paths, lines, (lines["place"] == 0) & ~lines["is_name"], "no image name precedes this")
     names = lines.filter("is_name").select("file", "line", "block", name=first)
     counts = lines.filter(pl.col("place") == 1).select("file", "line", "block", is_alone.alias("is_alone"), n=first)
     whole = counts["n"].cast(pl.Int64, strict=False)
@@ -136,7 +136,10 @@ def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: 
     declared = names.join(counts.with_columns(n=whole), on="block", how="left", maintain_order="left")["n"]
     refuse_lines(paths, names, declared.is_null(), "no number of boxes follows the name")
     refuse_lines(
-        paths, names, (n_boxes != declared) & ~((declared == 0) & (n_boxes == 1)), "another number of boxes than is said below"
+        paths,
+        names,
+        (n_boxes != declared) & ~((declared == 0) & (n_boxes == 1)),
+        "the number of boxes differs from the declared one",
     )
     empty = names["block"].filter(declared == 0)
     boxes = boxes.filter(~pl.col("block").is_in(empty.implode()))
@@ -148,7 +151,7 @@ def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: 
 
 
 def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The images and the faces of the text file."""
+    """Return the images and the faces of the text file."""
     names, boxes = _blocks("annotations", [path], (*BOX, *_FLAGS), len(_FLAGS))
     ids = names.select("block", image_id=pl.col("name").str.replace(_PICTURE, ""))
     faces = boxes.join(ids, on="block", maintain_order="left")
@@ -157,21 +160,21 @@ def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The images and the faces of the MATLAB files of a folder."""
+    """Return the images and the faces of the MATLAB files of a folder."""
     import numpy as np  # only MATLAB's files need it
 
     found = [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
     found = [(path, name) for path, name in found if split in (None, name)]
     if len(found) != 1:
         names = listed([path.name for path, _ in found]) or "none"
-        raise FormatError(f"needs one file such as wider_face_val.mat, and has {names}", path=folder)
+        raise FormatError(f"needs one file such as wider_face_val.mat, but has {names}", path=folder)
     path, split = found[0]
     cells = _loaded(path, ("event_list", "file_list", "face_bbx_list"))
     n_files = list(map(np.size, cells["file_list"]))
     events = _names_in(path, "event_list", cells["event_list"])
     files = _names_in(path, "file_list", _flat(cells["file_list"]))
     if len(n_files) != len(events):
-        raise FormatError(f"file_list is of {counted(len(n_files), 'event')}, and event_list of {len(events)}", path=path)
+        raise FormatError(f"file_list has {counted(len(n_files), 'event')}, but event_list has {len(events)}", path=path)
     of_files = events.gather(np.repeat(np.arange(len(events)), n_files))
     images = (of_files + "/" + files).alias("image_id").to_frame()
     boxes = _flat(cells["face_bbx_list"])
@@ -188,17 +191,17 @@ def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFr
 
 
 def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
-    """Flags of the faces that are in the set of a MATLAB file: numbers from 1 for each image."""
+    """Flag the faces in the set of a MATLAB file, which numbers them from 1 in each image."""
     import numpy as np  # only MATLAB's files need it
 
     if not is_file(path):
         raise FormatError(
-            f"there is no {path.name}, which says which faces are in this set", "put it beside the others", path=path.parent
+            f"{path.name}, which lists the faces of this set, is missing", "put it beside the others", path=path.parent
         )
     lists = _flat(_loaded(path, ("gt_list",))["gt_list"])
     n = np.array(list(map(np.size, lists)), dtype=np.int64)
     if len(n) != len(n_faces):
-        raise FormatError(f"gt_list is of {counted(len(n), 'image')}, and there are {len(n_faces)}", path=path)
+        raise FormatError(f"gt_list has {counted(len(n), 'image')}, not {len(n_faces)}", path=path)
     numbers = _numbers_in(path, "gt_list", lists)
     image = np.repeat(np.arange(len(n)), n)
     wrong = ~((numbers >= 1) & (numbers <= n_faces[image]) & (numbers == np.trunc(numbers)))
@@ -211,7 +214,7 @@ def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
 
 
 def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Cell arrays of a MATLAB file, flat."""
+    """Read cell arrays of a MATLAB file, flattened."""
     io = import_optional("scipy.io", "MATLAB files need SciPy", "scipy", "faces")
     try:
         loaded = io.loadmat(path, variable_names=list(names))
@@ -224,14 +227,14 @@ def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _flat(cells: np.ndarray) -> list[Any]:
-    """The cells within cells, one after the other."""
+    """Return the inner cells of cells, one after the other."""
     import numpy as np  # only MATLAB's files need it
 
     return list(np.concatenate([np.zeros(0, dtype=object), *map(np.ravel, cells)])) if len(cells) else []
 
 
 def _names_in(path: Path, field: str, cells: Sequence[Any]) -> pl.Series:
-    """The texts of cells, one in each."""
+    """Return the text of each cell."""
     import numpy as np  # only MATLAB's files need it
 
     texts = [cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else None for cell in cells]
@@ -241,7 +244,7 @@ def _names_in(path: Path, field: str, cells: Sequence[Any]) -> pl.Series:
 
 
 def _numbers_in(path: Path, field: str, cells: Sequence[Any]) -> np.ndarray:
-    """The numbers of all cells, one after the other."""
+    """Return the numbers of all cells, one after the other."""
     import numpy as np  # only MATLAB's files need it
 
     if wrong := [place for place, cell in enumerate(cells, 1) if np.asarray(cell).dtype.kind not in "uifb"]:
@@ -255,7 +258,7 @@ def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:
     if len(images):
         warn(
             f"{folder}: the scores of {counted(len(images), 'image')} ({listed(images.to_list())}) are not in descending "
-            "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order, and gives other "
+            "order; they are sorted, as by the MATLAB kit. Its Python port keeps the order of lines, and returns other "
             "numbers",
             UnsortedScoresWarning,
         )

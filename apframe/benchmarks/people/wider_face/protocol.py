@@ -31,12 +31,12 @@ PURPOSES = {
 
 @dataclass(frozen=True)
 class AnnotatedImagesOnly(Rule):
-    """Detections on images without annotations are ignored, with a note."""
+    """Ignore detections on images without annotations, with a note."""
 
     description: ClassVar[str] = "detections on images without annotations are ignored"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Detections with `ignore`."""
+        """Set `ignore` for these detections, with a note of their number."""
         found = inputs.detections
         without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
         known = flags(found, "ignore")
@@ -48,7 +48,7 @@ class AnnotatedImagesOnly(Rule):
         return replace(inputs, detections=found.with_columns(ignore=ignore)).saying(note)
 
     def states(self, inputs: Inputs) -> States:
-        """Detections with `ignore`."""
+        """Ignore detections with `ignore` if they are unmatched."""
         return States(unmatched_ignored=flags(inputs.detections, "ignore"))
 
 
@@ -82,4 +82,4 @@ WIDER_FACE = Protocol(
         ),
     ),
 )
-"""Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""
+"""Faces of the sets easy, medium and hard, each of which includes the one before; faces outside the set are ignored."""

@@ -22,18 +22,18 @@ _SEGMENTS = "segments_info"
 
 
 class CocoPanoptic(ReadOnly):
-    """COCO's panoptic JSON, as Cityscapes' kit writes it too: the segments of each image, whose pixels are in a label map.
+    """COCO's panoptic JSON, also written by Cityscapes' kit: the segments of each image, whose pixels are in a label map.
 
     The label maps are PNGs in the folder beside the file that has its name without `.json`, or else in the folder of the file.
-    They are opened when pixels are counted, not when the JSON is read. Naming that folder of PNGs reads the file beside it.
+    They are opened when pixels are counted, not when the JSON is read. Given that folder of PNGs, the file beside it is read.
 
-    `images` have the full path of their `label_map`. Annotations have `segment_id`, the number of the segment in it, area and
-    is_crowd as in the file, and numbers of their own as `annotation_id`; boxes only if all segments have a bbox. Other fields
-    of images, categories (`isthing`) and segments are attributes. Detections have `segment_id` and `label_map`; other fields of
-    theirs, such as a score, are not read. Images without an entry in the annotations are left out, with an
+    `images` have the full path of their `label_map`. Annotations have `segment_id`, the number of the segment in the label map,
+    area and is_crowd as in the file, consecutive numbers as `annotation_id`, and boxes only if all segments have a bbox. Other
+    fields of images, categories (`isthing`) and segments are attributes. Detections have `segment_id` and `label_map`; their
+    other fields, such as a score, are not read. Images without an entry in the annotations are left out, with an
     `ImagesLeftOutWarning`.
 
-    Source: cocodataset.org, format-data, 4; panopticapi, whose errors about results these are.
+    Source: cocodataset.org, format-data, 4; panopticapi, which raises the same errors about results.
     """
 
     name = "coco_panoptic"
@@ -95,7 +95,7 @@ class CocoPanoptic(ReadOnly):
 
 
 def _json_of(path: Path) -> Path:
-    """The file; of a folder of PNGs, that beside it."""
+    """Return the file itself, or the file beside a folder of PNGs."""
     if not is_folder(path):
         return path
     beside = path.absolute().with_name(f"{path.absolute().name}.json")
@@ -105,7 +105,7 @@ def _json_of(path: Path) -> Path:
 
 
 def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The file, and its entries of images with segments."""
+    """Read the file; return the document, and its entries of images with segments."""
     document = read_json(path)
     images = document.get("annotations") if isinstance(document, dict) else None
     if not isinstance(images, list):
@@ -115,7 +115,7 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     entries.refuse_each([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
     entries.text("file_name")
     ids = pl.Series([str(row["image_id"]) for row in images], dtype=pl.String)
-    entries.refuse_repeated(ids, "several annotations are of image")
+    entries.refuse_repeated(ids, "several annotations have the image_id")
     return document, images
 
 
@@ -124,7 +124,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _segments(path: Path, images: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], Fields]:
-    """All segments with the entries of their images, and their fields."""
+    """Return all segments with the entries of their images, and the fields of segments."""
     segments = [(image, segment) for image in images for segment in image[_SEGMENTS]]
     places = [str(image["image_id"]) for image, _ in segments]
     fields = Fields("", path, "segment", "image", [segment for _, segment in segments], places)
@@ -133,7 +133,7 @@ def _segments(path: Path, images: list[dict[str, Any]]) -> tuple[list[tuple[dict
 
 
 def _label_maps(path: Path, images: list[dict[str, Any]]) -> pl.DataFrame:
-    """image_id and the path of the label map of each image."""
+    """Return image_id and the path of the label map of each image."""
     folder = path.parent / path.name.removesuffix(".gz").removesuffix(".json")
     folder = folder if folder != path and is_folder(folder) else path.parent
     files = [folder.absolute() / image["file_name"] for image in images]  # they may be opened in another working directory
@@ -149,10 +149,10 @@ def _label_maps(path: Path, images: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _refuse_missing_images(path: Path, found: pl.Series, dataset: Dataset) -> None:
-    """An error where images of the ground truth have no results: the kit stops too."""
+    """Raise an error if images of the ground truth have no results, where the kit stops too."""
     images = dataset.core("images")["image_id"]
     if images.dtype != found.dtype:
-        return  # which is an error of ids
+        return  # the comparison of ids reports it
     missing = images.filter(~is_known(images, found))
     if len(missing):
         raise FormatError(
@@ -163,11 +163,11 @@ def _refuse_missing_images(path: Path, found: pl.Series, dataset: Dataset) -> No
 
 
 def _check_empty(empty: list[dict[str, Any]], maps: pl.DataFrame, dataset: Dataset) -> None:
-    """An error where the label map of an image without segments has some, has another size or is missing; the kit opens it."""
+    """Raise an error, as the kit does, if the label map of an image without segments has some, or is missing or unfit."""
     images = dataset.images
     if not empty or "label_map" not in images.columns or images["image_id"].dtype != maps["image_id"].dtype:
         return
-    from apframe.tables.shapes.label_maps import refuse_unlisted, share_pixels  # brings in NumPy
+    from apframe.tables.shapes.label_maps import refuse_unlisted, share_pixels  # imports NumPy
 
     without = maps.filter(pl.col("image_id").is_in([image["image_id"] for image in empty]))
     both = without.join(images.select("image_id", expected="label_map"), on="image_id", maintain_order="left")
@@ -178,7 +178,7 @@ def _check_empty(empty: list[dict[str, Any]], maps: pl.DataFrame, dataset: Datas
 def _refuse_unknown_categories(path: Path, found: pl.DataFrame, dataset: Dataset) -> None:
     known = dataset.core("categories")["category_id"]
     if known.dtype != found["category_id"].dtype:
-        return  # which is an error of ids
+        return  # the comparison of ids reports it
     unknown = found.filter(~is_known(found["category_id"], known))
     if unknown.height:
         ids = unknown["category_id"].unique(maintain_order=True).to_list()

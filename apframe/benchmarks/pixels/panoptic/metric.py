@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PanopticQuality(OfSums):
-    """PQ = SQ RQ: the similarities of true positives over (TP + FP / 2 + FN / 2), their mean, and F1.
+    """PQ = SQ × RQ: the summed similarity of true positives over (TP + FP / 2 + FN / 2), their mean similarity, and F1.
 
     A list without annotations and false positives has no value; one without true positives has 0.
 
@@ -40,7 +40,7 @@ class PanopticQuality(OfSums):
     sums = (("true_positives", "similarity"), ("true_positives", None), ("annotations", None), ("detections", None))
 
     def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
-        """PQ, SQ and RQ."""
+        """Return PQ, SQ and RQ."""
         import numpy as np
 
         similarity, true, annotated, detected = sums

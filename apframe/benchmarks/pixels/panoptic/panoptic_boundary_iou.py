@@ -14,12 +14,12 @@ from apframe.rows import refuse_rows
 
 @dataclass(frozen=True)
 class PanopticBoundaryIoU(PanopticIoU):
-    """The smaller of `PanopticIoU` and the same of the inner boundaries. Crowds and void pixels are those of whole segments.
+    """The smaller of `PanopticIoU` and the IoU of inner boundaries; crowds and void pixels are those of whole segments.
 
     Attributes
     ----------
     dilation
-        how wide boundaries are: this share of the image's diagonal, in whole pixels, at least 1
+        the width of boundaries, as a share of the image's diagonal; in whole pixels, at least 1
 
     Source: Cheng et al. 2021, Boundary IoU; boundary-iou-api, coco_panoptic_api/evaluation.py.
 
@@ -37,15 +37,15 @@ class PanopticBoundaryIoU(PanopticIoU):
 
     @property
     def words(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         return f"{super().words}; or of their inner boundaries, {self.dilation:g} of the diagonal wide, if that is smaller"
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-        """The detections with what `PanopticIoU.complete` counts, and the IoU of boundaries in `overlaps`."""
+        """Add the columns of `PanopticIoU.complete` to detections, and the IoU of boundaries to `overlaps`."""
         refuse_repeated(annotations)
         if are_counted(detections) and _have_boundaries(detections).all():
             return detections
-        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # imports NumPy
 
         return count_overlaps(detections, images, annotations=annotations, dilation=self.dilation)
 
@@ -58,11 +58,11 @@ class PanopticBoundaryIoU(PanopticIoU):
 
     @property
     def of_segments(self) -> pl.Expr:
-        """The smaller one of both."""
+        """Return the smaller of the two IoUs."""
         return pl.min_horizontal(super().of_segments, "boundary_iou")
 
 
 def _have_boundaries(detections: pl.DataFrame) -> pl.Series:
-    """Flags: detections whose overlaps all have the IoU of the boundaries."""
+    """Flag detections whose overlaps all have the IoU of the boundaries."""
     has_boundary = pl.element().struct.field("boundary_iou").is_not_null().all()
     return detections["overlaps"].list.eval(has_boundary).list.first().fill_null(True)

@@ -1,4 +1,4 @@
-"""IoU of the segments of label maps, void pixels left out of the union (panoptic segmentation)."""
+"""IoU of the segments of label maps, with void pixels excluded from the union (panoptic segmentation)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from apframe.tables.shapes.shape import Shape
 
 @dataclass(frozen=True)
 class PanopticIoU(Similarity):
-    """Intersection over union of two segments, where pixels of the detected one that are void count for neither.
+    """Intersection over union of two segments, without the void pixels of the detection.
 
-    The area of an annotation is what its table says; that of a detection is counted. The similarity to a crowd is the share of
-    the detection that is on the crowd or void; of several crowds of a category on an image, the last alone is compared.
+    The area of an annotation is that of its table; the area of a detection is counted. The similarity to a crowd is the share
+    of the detection's pixels in the crowd or in void; of several crowds of a category on an image, only the last is compared.
 
     Source: `pq_compute_single_core` of panopticapi.
 
@@ -37,15 +37,15 @@ class PanopticIoU(Similarity):
 
     @property
     def words(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         return "intersection over union of segments, without the void pixels of the detection"
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-        """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
+        """Add `area`, `void_area` and `overlaps` to detections, counted in the label maps unless supplied."""
         refuse_repeated(annotations)
         if are_counted(detections):
             return detections
-        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # imports NumPy
 
         return count_overlaps(detections, images, annotations=annotations)
 
@@ -64,12 +64,12 @@ class PanopticIoU(Similarity):
 
     @property
     def of_segments(self) -> pl.Expr:
-        """The similarity of a detection and an annotation that is no crowd, from the columns of `shared_pixels`."""
+        """Return the similarity to an annotation that is not a crowd, from the columns of `shared_pixels`."""
         return pl.col("pixels") / (pl.col("found_area") + pl.col("area") - pl.col("pixels") - pl.col("void"))
 
 
 def refuse_repeated(annotations: pl.DataFrame) -> None:
-    """An error where several annotations of an image are the same segment: panopticapi takes the last one.
+    """Raise an error if several annotations of an image are the same segment; panopticapi uses the last one.
 
     >>> refuse_repeated(pl.DataFrame({"annotation_id": [3, 4], "image_id": [1, 1], "segment_id": [7, 7]}))
     Traceback (most recent call last):
@@ -93,17 +93,17 @@ def are_counted(detections: pl.DataFrame) -> bool:
 
 
 def shared_pixels(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-    """Detections, annotations, and what two of a cell share.
+    """Return detections, annotations, and the pixels that a detection and an annotation of a cell share.
 
     Returns
     -------
     detection (row number), cell, found_area, void; annotation (row number), cell, segment_id, area, is_crowd; and all of these
-    with pixels and boundary_iou, for each two that share pixels.
+    with pixels and boundary_iou, for each detection and annotation that share pixels.
 
     Raises
     ------
     ColumnError, RowError
-        pixels have not been counted, or there are none
+        pixels have not been counted, or are invalid
 
     >>> road = pl.DataFrame({"cell": [1], "segment_id": [5], "area": [80.0], "is_crowd": [False]})
     >>> overlaps = [[{"segment_id": 5, "pixels": 60}, {"segment_id": 6, "pixels": 10}]]

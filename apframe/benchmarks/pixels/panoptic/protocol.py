@@ -27,17 +27,17 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"cityscapes_panoptic": "coco_panoptic"}
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class IgnoreMostlyVoid(Rule):
-    """A detection of which more than half is void (`void_area`) is ignored if it matches nothing."""
+    """Ignore unmatched detections of which more than half is void (`void_area`)."""
 
     description: ClassVar[str] = "a detection of which more than half is void (void_area) is ignored if it matches nothing"
 
     def states(self, inputs: Inputs) -> States:
-        """Detections that are mostly void."""
+        """Ignore detections that are mostly void if they are unmatched."""
         detections = inputs.detections
         if "void_area" not in detections.columns:
             return States()
@@ -95,4 +95,4 @@ CITYSCAPES_PANOPTIC = replace(
         replace(_BOUNDARIES, name="CITYSCAPES_PANOPTIC", citation="cityscapesScripts; boundary-iou-api", tables=_CITYSCAPES),
     ),
 )
-"""As `COCO_PANOPTIC`: the kit writes its annotations in COCO's format, and evaluates these by the same rules."""
+"""As `COCO_PANOPTIC`: the kit writes its annotations in COCO's format, and evaluates them by the same rules."""

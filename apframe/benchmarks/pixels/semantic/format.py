@@ -1,4 +1,4 @@
-"""Folders of label maps, of semantic segmentation: images in which each pixel has the number of a class."""
+"""Folders of label maps for semantic segmentation: images in which each pixel has the number of a class."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from apframe.tables.names import bare
 from apframe.wording import counted, listed
 
 _CLASSES = "classes.txt"
-# what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
+# endings that Cityscapes appends to the name of an image: in the ground truth, and in the image itself and often in results
 _APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
-_OTHER_TASKS = re.compile(r"_(gtFine|gtCoarse)_(color|instanceIds|instanceTrainIds)\.png$")  # that lie beside its label maps
+_OTHER_TASKS = re.compile(r"_(gtFine|gtCoarse)_(color|instanceIds|instanceTrainIds)\.png$")  # beside its label maps
 _GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
 _OTHERS = ("*.json", "*.txt", "*.xml", "*.csv", "*.yaml", "*.parquet")
 
@@ -31,28 +31,28 @@ _OTHERS = ("*.json", "*.txt", "*.xml", "*.csv", "*.yaml", "*.parquet")
 class LabelMaps(ReadOnly):
     """A folder of PNGs with the number of a class in each pixel, and one with the same names for the results.
 
-    Images have the file's name without its ending as `image_id`, with the folders below the first one; what Cityscapes appends
-    (`_gtFine_labelIds`, `_leftImg8bit`) is left out, and its colors and instances are skipped. Results may lie in other folders
-    than the ground truth if the names without folders are unique.
+    The image id is the file name without its extension, including folders below the first one. Endings of Cityscapes
+    (`_gtFine_labelIds`, `_leftImg8bit`) are left out, and its colors and instances are skipped. The folders of results may
+    differ from those of the ground truth if the names without folders are unique.
 
-    There is one annotation for each class of an image: its `segment_id` is the label, as is `category_id`, and its area the
-    number of pixels. All files are opened for that. Detections are the same, without an area or a score. A file `classes.txt`
-    beside the PNGs of the ground truth has the name of a class in each line, the first one of label 0; classes without pixels
-    are known then too.
+    There is one annotation for each class of an image: `segment_id` and `category_id` are the label, and the area is the number
+    of pixels. All files are opened to count them. Detections are the same, without an area or a score. A file `classes.txt`
+    beside the PNGs of the ground truth names a class in each line, starting with label 0, and so makes classes without pixels
+    known.
 
-    Which labels stand for no class is said by the similarity: see `apframe.similarity.LabelIoU`.
+    The similarity defines the labels of pixels without a class: see `apframe.similarity.LabelIoU`.
     """
 
     name = "label_maps"
     title = "Label maps"
-    dataset_is = "a folder of PNGs with the number of a class in each pixel; classes.txt with the names, if there are any"
+    dataset_is = "a folder of PNGs with the number of a class in each pixel; optionally classes.txt with the names"
     results_are = "a folder of such PNGs of the same names"
     dataset_looks = results_looks = looks(Look("folder", names=("*.png", "*/"), no_names=("*.jpg", "*.jpeg")))
     only_for = ("semantic", "panoptic", "panoptic_boundary")
     asks_for_images = True
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """PNGs and nothing else that is read, but for the names of classes."""
+        """Look for PNGs without other readable files, except the names of classes."""
         others = [name for name in seen.of_names(*_OTHERS) if name != _CLASSES and not name.endswith("_polygons.json")]
         return not others and seen.has_deep(".png")
 
@@ -78,14 +78,14 @@ class LabelMaps(ReadOnly):
                 missing = images.filter(~is_known(images, maps["image_id"]))
             if len(missing):
                 problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
-                raise FormatError(problem, "names without the ending are the same on both sides", path=path)
+                raise FormatError(problem, "names without extension must be the same in ground truth and results", path=path)
             _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
         segments = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
         return segments.select("image_id", "category_id", "segment_id", "label_map")
 
 
 def _in_folders_of(images: pl.Series, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the ids of images that have the same names without folders; the same one where some have one name."""
+    """Replace ids by those of images with the same name without folders; change nothing if such names are not unique."""
     names = pl.DataFrame({"named": images}).with_columns(name=bare(pl.col("named")))
     own = frame.select(pl.col("image_id").unique()).with_columns(name=bare(pl.col("image_id")))
     if names["name"].is_duplicated().any() or own["name"].is_duplicated().any():
@@ -95,7 +95,7 @@ def _in_folders_of(images: pl.Series, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
-    """An error where labels that the ground truth lacks are those of a color image whose three channels are the same."""
+    """Raise an error if unknown labels come from a color image with three equal channels."""
     known_ids = dataset.core("categories")["category_id"]
     if dataset.merged is not None or not known_ids.dtype.is_integer():
         return
@@ -110,7 +110,7 @@ def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
 
 
 def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The classes of each image with their pixels, and the images: image_id, file_name, label_map."""
+    """Return the classes of each image with their pixels, and the images: image_id, file_name, label_map."""
     files = files_in(path, ".png", deep=True)
     if not files:
         raise FormatError("no PNG in this folder", "label maps are PNGs", path=path)
@@ -120,8 +120,8 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})
     if (is_double := maps["image_id"].is_duplicated()).any():
         which = listed(maps["file_name"].filter(is_double).to_list())
-        raise FormatError(f"several files are of one image ({which})", "keep one kind of label maps", path=path)
-    from apframe.tables.shapes.label_maps import count_labels  # brings in NumPy
+        raise FormatError(f"several files belong to one image ({which})", "keep one kind of label maps", path=path)
+    from apframe.tables.shapes.label_maps import count_labels  # imports NumPy
 
     counts = count_labels(maps["label_map"].to_list())
     regions = counts.with_columns(image_id=maps["image_id"].gather(counts["image"]), category_id="segment_id")

@@ -18,16 +18,16 @@ from apframe.tables.shapes.shape import Shape
 class LabelIoU(Similarity):
     """Intersection over union of the pixels of a class on an image, without those that the ground truth ignores.
 
-    The pairs have the pixels that they share as `weight`, of which sums over images are made. Any two that share a pixel are
-    a pair: the threshold is 0, and strict.
+    The `weight` of a pair is the number of shared pixels, which is summed over images. Sharing one pixel makes a pair: the
+    threshold is 0, and strict.
 
     Attributes
     ----------
     ignored
-        labels of the ground truth that stand for no class: their pixels count for nothing
+        labels of the ground truth that are no class: their pixels do not count
 
     >>> LabelIoU(ignored=(0, 255)).words
-    'intersection over union of the pixels of a class, without those that are labelled 0, 255'
+    'intersection over union of the pixels of a class, without those labelled 0, 255'
     """
 
     name: ClassVar[str] = "label_iou"
@@ -46,26 +46,26 @@ class LabelIoU(Similarity):
 
     @property
     def void_categories(self) -> tuple[int, ...]:
-        """The labels that stand for no class."""
+        """Return the labels that are no class."""
         return self.ignored
 
     @property
     def words(self) -> str:
-        """The rule in plain words."""
-        without = f", without those that are labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
+        """Return the rule in plain words."""
+        without = f", without those labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
         return f"intersection over union of the pixels of a class{without}"
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
-        """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
-        del annotations  # whose pixels were counted as they were read
+        """Add `area`, `void_area` and `overlaps` to detections, counted in the label maps unless supplied."""
+        del annotations  # their pixels were counted when they were read
         if are_counted(detections):
             return detections
-        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # imports NumPy
 
         return count_overlaps(detections, images, self.ignored, are_all_listed=False)
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
-        """Return the pairs of a cell: see `Similarity.pair`; and `weight`, how many pixels they share."""
+        """Return the pairs of a cell, see `Similarity.pair`, with the number of shared pixels as `weight`."""
         require(self, detections, annotations)
         union = pl.col("found_area") + pl.col("area") - pl.col("pixels") - pl.col("void")
         _, _, shared = shared_pixels(detections, annotations)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PixelIoU(OfSums):
-    """IoU of all pixels of a class, TP / (TP + FP + FN), over all images, and what means of classes are made of.
+    """IoU of all pixels of a class, TP / (TP + FP + FN), over all images, and the sums behind the means of classes.
 
     A class that has no pixels on either side has no value; `accuracy` has none without annotated pixels.
 
@@ -34,7 +34,7 @@ class PixelIoU(OfSums):
     sums = (("annotations", "weight"), ("true_positives", "weight"), ("detections", "weight"))
 
     def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
-        """IoU and accuracy; annotated pixels, those found, and IoU times annotated pixels, whose sums make other means."""
+        """Return IoU, accuracy, and for other means the pixels annotated, those correct, and IoU times annotated pixels."""
         import numpy as np
 
         pixels, correct, predicted = sums

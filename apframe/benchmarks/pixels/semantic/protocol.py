@@ -14,7 +14,7 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"semantic": "label_maps"}
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 SEMANTIC = Protocol(
     name="SEMANTIC",

@@ -1,4 +1,4 @@
-"""The share of images in which an annotation was found."""
+"""The share of images with at least one detected annotation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Success(RecallByImage):
-    """The share of images in which an annotation was found; images without annotations do not count.
+    """The share of images with at least one detected annotation; images without annotations do not count.
 
-    Source: Plummer et al. 2015, Flickr30k Entities, where it is called R@k.
+    Source: Plummer et al. 2015, Flickr30k Entities, which calls it R@k.
     """
 
     name = "success"
     example = "FLICKR30K"
     precision = "none"
     weights = "the same for every image"
-    formula = "Success@k: share of the images of which one of the k best detections finds an annotation"
+    formula = "Success@k: share of the images where one of the k best detections finds an annotation"
     used_by = "phrases and referring expressions: Flickr30k Entities, RefCOCO"
     source = "Plummer et al. 2015"
     columns = ("success",)
 
     def of_images(self, share: np.ndarray) -> np.ndarray:
-        """1 where an annotation was found, otherwise 0."""
+        """Return 1 for images with a detected annotation, otherwise 0."""
         return share > 0

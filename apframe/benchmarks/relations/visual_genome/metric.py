@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RecallByImage(OfMatches):
-    """The mean over images of the share of their annotations that were found; images without annotations do not count.
+    """The mean over images of the share of detected annotations; images without annotations do not count.
 
     Source: Lu et al. 2016, Visual Relationship Detection with Language Priors; `sg_eval.py` of neural-motifs.
     """
@@ -36,7 +36,7 @@ class RecallByImage(OfMatches):
         return share
 
     def shares(self, cells: Cells, *place: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first annotation of each image and list that has some, and what of the image is averaged."""
+        """Return, for each image and list with annotations, its first annotation and its value in the mean."""
         import numpy as np
 
         n_images, rows = cells.n_images, cells.annotations
@@ -57,7 +57,7 @@ class RecallByImage(OfMatches):
         return {self.columns[0]: total / cells.images_with_positives(place[1], weights.given)}
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
-        """See `Metric.influence`: of a mean over images, it is the deviation from the mean over their number."""
+        """Return the influence, see `Metric.influence`: the deviation from the mean, over the number of images."""
         from apframe.metrics.influence import influence_on_means
 
         return {self.columns[0]: influence_on_means(cells, weights, self.shares)}

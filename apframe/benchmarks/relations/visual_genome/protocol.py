@@ -16,7 +16,7 @@ PURPOSES = {
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"VISUAL_GENOME": {"mean": {"plain": "VISUAL_GENOME_MEAN"}}}
-"""The protocols that options of another one stand for."""
+"""The protocols that an option of another one selects."""
 
 _RELATIONS = Protocol(
     name="VISUAL_GENOME",

@@ -14,15 +14,15 @@ from apframe.tables.shapes.declarations import EDGES, RELATION, RELATIONS
 from apframe.tables.shapes.relations import NAMES, SIDES, around, check_relations
 from apframe.tables.shapes.shape import Shape
 
-_CLASSES = ("category_id", *NAMES)  # which must be equal
+_CLASSES = ("category_id", *NAMES)  # equal in each pair
 
 
 @dataclass(frozen=True)
 class RelationIoU(Similarity):
-    """The lower of two IoUs, of the subjects and of the objects; of the same three classes; others are no pair.
+    """The lower of two IoUs, of the subjects and of the objects, for relations of the same three classes.
 
-    The three are the category, such as "riding", and the names of subject and object. Boxes reach from their first pixel to
-    their last, both included.
+    The classes are the category, such as "riding", and the names of subject and object; relations that differ in one are not
+    paired. Boxes reach from their first pixel to their last, both included.
 
     Source: `_compute_pred_matches` of `sg_eval.py` of neural-motifs.
 
@@ -51,7 +51,7 @@ class RelationIoU(Similarity):
 
 @dataclass(frozen=True)
 class PhraseIoU(Similarity):
-    """IoU of the smallest boxes around subject and object; of the same three classes; others are no pair. See `RelationIoU`.
+    """IoU of the smallest boxes around subject and object, for relations of the same three classes, see `RelationIoU`.
 
     Source: phrase detection (`phrdet`) in `sg_eval.py` of neural-motifs.
 

@@ -8,16 +8,16 @@ from apframe.metrics.all_rows import AllRows, ListedRows
 
 if TYPE_CHECKING:
     import numpy as np
-_MOST = 1 << 14  # rows that are worked on together
-_SLACK = 1e-9  # by which sums of weights that are not whole miss a level
+_MOST = 1 << 14  # the maximum number of rows processed together
+_SLACK = 1e-9  # the tolerance at a level for sums of fractional weights
 
 
 class Ultralytics(AllRows):
     """The area under straight lines between the rows, read at 101 recalls, 0 from the last row on.
 
-    The curve goes from (0, 1) through recall and envelope of every row. It is read at linspace(0, 1, 101), at a recall that
-    several rows have from the last of them, and what was read is joined by straight lines again. From the recall of the last
-    row on the curve is 0, at that recall too. So a perfect list has .995, as the last of the 101 values is 0. A list without
+    The curve goes from (0, 1) through recall and envelope of every row. It is read at linspace(0, 1, 101), using the last of
+    several rows with the same recall, and the 101 values are joined by straight lines again. From the recall of the last row
+    on, this recall included, the curve is 0. So a perfect list has .995, as the last of the 101 values is 0. A list without
     detections has 0.
 
     Source: ultralytics 8.4.37 and later, `compute_ap` in `utils/metrics.py`.
@@ -33,17 +33,17 @@ class Ultralytics(AllRows):
     falls_at_once: ClassVar[bool] = True  # to 0 after the last row; otherwise along a line to recall 1
 
     def area(self, rows: ListedRows) -> np.ndarray:
-        """Average precision of each list; a detection of weight 2 is two rows."""
+        """Return average precision of each list; a detection of weight 2 is two rows."""
         import numpy as np
 
         is_whole = bool((rows.own == np.rint(rows.own)).all())
-        step = max(1, _MOST // max(1, len(rows.own))) if is_whole else 1  # long sums of other numbers are less exact
+        step = max(1, _MOST // max(1, len(rows.own))) if is_whole else 1  # long sums of fractions are less exact
         blocks = [slice(begin, begin + step) for begin in range(0, rows.own.shape[1], step)]
         areas = [self._of_weightings(rows, block, is_whole=is_whole) for block in blocks]
         return np.concatenate(areas, axis=1) if areas else np.zeros(rows.positives.shape)
 
     def _of_weightings(self, rows: ListedRows, block: slice, *, is_whole: bool) -> np.ndarray:
-        """The same under some of the weightings, whose lists follow one another."""
+        """Return average precision under some of the weightings, whose lists follow one another."""
         import numpy as np
 
         from apframe.metrics.list_sums import ranges, suffix_maxima, sums_before
@@ -64,12 +64,12 @@ class Ultralytics(AllRows):
             nearest = np.rint(recall * 100).astype(np.int64).clip(0, 100)
             recall = np.where(np.abs(recall - levels[nearest]) < _SLACK, levels[nearest], recall)
         best = suffix_maxima(tp / ranked, of)
-        # how many rows of each list have a recall of at most each level
+        # the number of rows of each list with a recall of at most each level
         above = np.searchsorted(levels, recall, side="left")
         width = len(levels) + 1
         within = np.bincount(of * width + above, minlength=n_lists * width).reshape(n_lists, width)[:, :-1].cumsum(axis=1)
         begin, total = bounds[:-1, None], np.diff(bounds)[:, None]
-        recall, best = np.append(recall, 0.0), np.append(best, 0.0)  # so that there is something to look up in an empty list
+        recall, best = np.append(recall, 0.0), np.append(best, 0.0)  # gives an empty list something to look up
         at, following = np.minimum(begin + within - 1, len(row)), np.minimum(begin + within, len(row))
         r0, p0 = np.where(within > 0, recall[at], 0.0), np.where(within > 0, best[at], 1.0)
         is_last = within == total

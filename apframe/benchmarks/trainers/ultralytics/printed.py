@@ -1,4 +1,4 @@
-"""The table that Ultralytics prints after validation: precision and recall of one score for all classes, and both means."""
+"""The table that Ultralytics prints after validation: precision and recall at one score, mAP50 and mAP50-95."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _N_SCORES, _SMOOTHED = 1000, 0.1
 
 
 def validation_table(evaluation: Evaluation) -> pl.DataFrame:
-    """Class, Images (with the class), Instances, P, R, mAP50, mAP50-95; the first row is of all classes.
+    """Return the columns Class, Images (with the class), Instances, P, R, mAP50, mAP50-95; the first row is of all classes.
 
-    P and R are of the lowest IoU threshold and of one score for all classes: the one of 1,000 evenly spaced ones in [0, 1] at
-    which F1, averaged over the classes with instances and smoothed, is largest. Between the scores of detections, precision and
-    recall of a class follow straight lines; before the first one they are 1 and 0. They are null without instances.
+    P and R are at the lowest IoU threshold and at one score for all classes: the one of 1,000 evenly spaced scores in [0, 1]
+    with the largest F1, averaged over the classes with instances and smoothed. Between the scores of detections, precision and
+    recall of a class are interpolated linearly; above the first score they are 1 and 0. They are null without instances.
 
     Source: `ap_per_class` and `smooth` in `utils/metrics.py` of Ultralytics, `print_results` in `models/yolo/detect/val.py`.
     """
-    import numpy as np  # with the modules that it brings in, for tables alone
+    import numpy as np  # needed for this table alone
 
     from apframe.evaluation.pivot import labelled_categories, numbers_of_categories
 
     categories, truth = labelled_categories(evaluation), evaluation.dataset.annotations
-    if categories.height:  # of pooled categories, all count
+    if categories.height:  # without categories, all count
         truth = truth.filter(is_known(truth["category_id"], categories["category_id"]))
-    truth = truth.filter(~truth[OUTSIDE]) if OUTSIDE in truth.columns else truth  # of a part of the annotations
+    truth = truth.filter(~truth[OUTSIDE]) if OUTSIDE in truth.columns else truth  # outside the evaluated part
     of_each = truth.group_by("category_id").agg(Images=pl.col("image_id").n_unique(), Instances=pl.len())
     counts = categories.join(of_each, on="category_id", how="left", maintain_order="left").select("Images", "Instances")
     classes = pl.DataFrame({"Class": categories["label"], **counts.fill_null(0).to_dict()})
@@ -51,7 +51,7 @@ def validation_table(evaluation: Evaluation) -> pl.DataFrame:
 
 
 def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Precision and recall of each class (of all of them, if there are none) at the scores; shape (classes, scores)."""
+    """Return precision and recall of each class (of all pooled if there are none) at the scores; shape (classes, scores)."""
     import numpy as np
 
     rows = evaluation.curves(evaluation.protocol.iou_thresholds[0]).select("category_id", "score", "precision", "recall")
@@ -60,9 +60,9 @@ def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray
     rows = rows.with_row_index("rank").sort("place", "rank")
     place, score = rows["place"].to_numpy(), rows["score"].to_numpy()
     n, levels = max(1, len(category_ids)), np.linspace(0, 1, _N_SCORES)
-    reached = np.searchsorted(levels, score, side="right")  # by each detection, from the lowest level on
+    reached = np.searchsorted(levels, score, side="right")  # the number of levels that each detection reaches
     counted = np.bincount(place * (_N_SCORES + 1) + reached, minlength=n * (_N_SCORES + 1)).reshape(n, -1)
-    within = counted[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]  # how many detections of each class reach each level
+    within = counted[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]  # the number of detections of each class that reach each level
     begin = np.searchsorted(place, np.arange(n))[:, None]
     end = np.searchsorted(place, np.arange(n), side="right")[:, None]
     last, following = begin + within - 1, np.minimum(begin + within, end - 1)
@@ -78,7 +78,7 @@ def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray
 
 
 def _best_score(precision: np.ndarray, recall: np.ndarray) -> int:
-    """The place of the score at which the mean F1 of the classes, smoothed by a running mean, is largest; 0 without classes."""
+    """Return the index of the score with the largest mean F1 of classes, smoothed by a running mean; 0 without classes."""
     import numpy as np
 
     if not len(precision):

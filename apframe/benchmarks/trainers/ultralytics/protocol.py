@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
 PURPOSES = {
-    "ULTRALYTICS": "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
-    "ULTRALYTICS_8_4_175": "what Ultralytics prints from 8.4.37 up to 8.4.175",
-    "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.36",
+    "ULTRALYTICS": "numbers of Ultralytics from 8.4.176 on: mAP50-95, mAP50",
+    "ULTRALYTICS_8_4_175": "numbers of Ultralytics from 8.4.37 to 8.4.175",
+    "ULTRALYTICS_8_4_35": "numbers of Ultralytics up to 8.4.36",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"ULTRALYTICS": {"version": {"8.4.36": "ULTRALYTICS_8_4_35", "8.4.175": "ULTRALYTICS_8_4_175"}}}
-"""The protocols that options of another one stand for; versions are the last of which they hold."""
+"""The protocols that an option of another one selects; each version is the last one that they describe."""
 FILES = {"ultralytics": "yolo"}
-"""The format of the files of a protocol, if that has another name."""
+"""The file format of a protocol, if its name differs from the protocol's."""
 
 
 @dataclass(frozen=True)
 class LeaveOutRepeated(Rule):
-    """Of annotations of an image that are equal in category and shape, the first is kept.
+    """Keep the first of several annotations of an image that are equal in category and shape.
 
-    Middle and size of boxes are compared in single precision; beside boxes, polygons and keypoints have to be the same.
+    Centre and size of boxes are compared in single precision; polygons and keypoints must be equal too.
 
-    Source: `verify_image_label` in `data/utils.py` of Ultralytics, which removes equal rows from a label file, and says so.
+    Source: `verify_image_label` in `data/utils.py` of Ultralytics, which removes equal rows from a label file, with a warning.
     """
 
-    description: ClassVar[str] = "annotations of an image that are equal in category and shape are one"
+    description: ClassVar[str] = "annotations of an image that are equal in category and shape count once"
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """The annotations that are kept, with a note that counts the others."""
+        """Remove repeated annotations, with a note of their number."""
         x, y, width, height = map(pl.col, BOX)
         middle = [(x + width / 2).alias("x"), (y + height / 2).alias("y"), width, height]
         keys = inputs.annotations.select("image_id", "category_id", *(each.cast(pl.Float32) for each in middle))
@@ -59,7 +59,7 @@ class LeaveOutRepeated(Rule):
         note = "left out: {} that repeat another one of the same image, category and shape, as Ultralytics does"
         if not is_like_another.any():
             return inputs.saying(Note(note, [Count("annotation", 0, of=keys.height)]))
-        annotations = inputs.dataset.annotations  # with the other shapes, which may not have been read so far
+        annotations = inputs.dataset.annotations  # with the other shapes, possibly not read until now
         shapes = [column.name for shape in OTHERS for column in shape.columns if column.name in annotations.columns]
         rows = pl.concat([keys, annotations.select(shapes)], how="horizontal").filter(is_like_another)
         kept = (~is_like_another).scatter(is_like_another.arg_true(), rows.hash_rows().is_first_distinct())
@@ -96,12 +96,12 @@ _BOXES = Protocol(
 ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))
 """Versions 8.4.176 and later: each detection takes its most similar free annotation; the curve ends at the last detection.
 
-AP is what is printed as mAP50-95, AP50 as mAP50. Masks are compared in the size of the images, not of the network's output.
+AP is printed as mAP50-95, AP50 as mAP50. Masks are compared in the size of the images, not of the network's output.
 """
 
 
 def _earlier(name: str, last: str, definition: Ultralytics) -> Protocol:
-    """The rules up to the version `last`, by which a detection that finds its annotation taken tries no other."""
+    """Return the rules up to version `last`, in which a detection whose best annotation is taken tries no other."""
 
     def change(protocol: Protocol) -> Protocol:
         return replace(
@@ -119,4 +119,4 @@ ULTRALYTICS_8_4_175 = _earlier("ULTRALYTICS_8_4_175", "8.4.175", Ultralytics())
 """Versions 8.4.37 to 8.4.175: a detection can match only the annotation that it overlaps most."""
 
 ULTRALYTICS_8_4_35 = _earlier("ULTRALYTICS_8_4_35", "8.4.36", UltralyticsBefore())
-"""Versions 8.3 to 8.4.36: the same, and the curve goes on from the last detection to recall 1 and precision 0."""
+"""Versions 8.3 to 8.4.36: the same, but the curve continues from the last detection to recall 1 and precision 0."""

@@ -23,7 +23,7 @@ _SMALL = 1e-7  # added to the union
 class SingleBoxIoU(Similarity):
     """IoU of boxes in single precision, with 1e-7 added to the union; see `single_box_iou`.
 
-    Thresholds are rounded to single precision before they are compared with it.
+    Thresholds are rounded to single precision before the comparison.
 
     >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [10.0, 4.0], "height": [1.0, 2.0]})
     >>> found = boxes.with_columns(width=pl.Series([7.0, 1.0]))
@@ -37,7 +37,7 @@ class SingleBoxIoU(Similarity):
     words = "intersection over union of boxes in single precision, 1e-7 added to the union"
 
     def as_compared(self, threshold: float) -> float:
-        """A threshold in single precision."""
+        """Round a threshold to single precision."""
         return _in_single(threshold)
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
@@ -47,12 +47,12 @@ class SingleBoxIoU(Similarity):
 
 @dataclass(frozen=True)
 class SingleMaskIoU(MaskSimilarity):
-    """IoU of masks in single precision: the pixels that both have, over those that either has and 1e-7.
+    """IoU of masks in single precision: shared pixels over those of the union plus 1e-7.
 
-    Masks are compared pixel by pixel in the size of their image. Thresholds are rounded to single precision before they are
-    compared with it.
+    Masks are compared pixel by pixel in the size of their image. Thresholds are rounded to single precision before the
+    comparison.
 
-    Source: `mask_iou` of ultralytics, `utils/metrics.py`, which is given masks of a smaller size.
+    Source: `mask_iou` of ultralytics, `utils/metrics.py`, whose masks have a smaller size.
 
     >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 5], "counts": [0, 7, 3]}'})
     >>> truth = found.rename({"detection_id": "annotation_id"}).with_columns(
@@ -66,7 +66,7 @@ class SingleMaskIoU(MaskSimilarity):
     words = "intersection over union of masks in single precision"
 
     def as_compared(self, threshold: float) -> float:
-        """A threshold in single precision."""
+        """Round a threshold to single precision."""
         return _in_single(threshold)
 
     def compare(
@@ -84,10 +84,10 @@ class SingleMaskIoU(MaskSimilarity):
 
 
 def single_box_iou() -> pl.Expr:
-    """IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
+    """Return the IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
 
-    Corners, sides, areas and the quotient are rounded to single precision. Where `is_crowd` holds, the union is the left box
-    alone. Boxes that share nothing have no IoU.
+    Corners, sides, areas and the quotient are rounded to single precision. If `is_crowd` is set, the union is the left box
+    alone. Disjoint boxes have no IoU.
 
     Source: `box_iou` of ultralytics, `utils/metrics.py`; the order of the operations is kept.
 
@@ -116,7 +116,7 @@ def single_box_iou() -> pl.Expr:
 
 
 def _in_single(value: float) -> float:
-    """The number as single precision has it.
+    """Round a number to single precision.
 
     >>> _in_single(0.7)
     0.699999988079071

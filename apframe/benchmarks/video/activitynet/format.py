@@ -1,4 +1,4 @@
-"""ActivityNet's JSON: intervals of activities in videos, and results of the same."""
+"""ActivityNet's JSON: intervals of activities in videos, annotated or predicted."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _OWN = {"images": {"annotations"}, "annotations": {"label", "segment"}, "detecti
 
 
 class ActivityNet(Format):
-    """ActivityNet's database of videos, which stand for images, with labels and segments (in seconds) of activities.
+    """ActivityNet's database of videos, with labels and segments (in seconds) of activities.
 
-    A video is called by its key; there need be no `database` around the videos. Results may lack the `v_` that is before the
-    keys of the data set, or have it where those do not. Its `duration`, `subset`, `resolution`, `url` and further fields are
-    attributes, and so are further fields of the annotations. Only one subset is read: `split`, or where that is not given
-    `validation`, which is what ActivityNet evaluates on, or the only one that has annotations; `split="all"` reads all of them.
+    Each video is an image, whose id is its key; the `database` around the videos is optional. Results may lack the prefix `v_`
+    that the keys of the data set have, or the reverse. `duration`, `subset`, `resolution`, `url` and further fields of a video
+    are attributes, and so are further fields of annotations. Only one subset is read: `split`, by default `validation`, on
+    which ActivityNet evaluates, or else the only subset with annotations. `split="all"` reads all of them.
 
-    Categories are the activities at the ends of the taxonomy, with the name right above as `supercategory`, and others of it
-    that are used; without a taxonomy all labels of the file. A data set without `subset` is written as validation.
+    Categories are the leaves of the taxonomy, with the name of their parent as `supercategory`, and other nodes that are used;
+    without a taxonomy, all labels of the file. A data set without `subset` is written as validation.
 
-    Source: Heilbron et al., ActivityNet; the formats that its eval_detection.py takes.
+    Source: Heilbron et al., ActivityNet; the formats that its eval_detection.py reads.
     """
 
     name = "activitynet"
@@ -120,7 +120,7 @@ class ActivityNet(Format):
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, in which no object has a key twice."""
+    """Read the JSON object in a file, and reject repeated keys."""
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         entries = dict(pairs)
@@ -146,7 +146,7 @@ def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _named_as_in(dataset: Dataset | None, detections: pl.DataFrame) -> pl.DataFrame:
-    """Detections whose videos are called as in their data set, where all lack the `v_` that these have, or the reverse."""
+    """Rename videos as in the data set, if all lack the prefix `v_` that the data set has, or the reverse."""
     if dataset is None or dataset.core("images")["image_id"].dtype != pl.String:
         return detections
     image_ids, ids = dataset.core("images")["image_id"], detections["image_id"]
@@ -162,7 +162,7 @@ def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: s
 
 
 def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[str]:
-    """The keys of the videos of a subset; see `ActivityNet` for which."""
+    """Return the keys of the videos of the chosen subset, see `ActivityNet`."""
     subsets = {key: video.get("subset") for key, video in database.items()}
     _refuse(path, subsets, [not isinstance(name, str | None) for name in subsets.values()], "a subset that is not text")
     names = sorted(set(subsets.values()) - {None})
@@ -186,7 +186,7 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
 
 
 def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataFrame:
-    """Labels and segments of all videos as a table, with the score where they are detections, and further fields."""
+    """Return labels and segments of all videos as a table, with the score of detections, and further fields."""
     keys = [key for key, rows in videos.items() for _ in rows]
     fields = Fields(table, path, table.removesuffix("s"), "video", list(chain.from_iterable(videos.values())), keys)
     columns = [pl.Series("image_id", keys, pl.String), fields.text("label").alias("category_id")]
@@ -228,7 +228,7 @@ def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:
 
 
 def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
-    """A node for each supercategory, then one for each category below them."""
+    """Return a node for each supercategory, then one for each category below them."""
     supercategories = categories["supercategory"].drop_nulls().unique(maintain_order=True).to_list()
     numbers = {name: number for number, name in enumerate(supercategories)}
     above: list[tuple[str, str | None]] = [(name, None) for name in supercategories]
@@ -240,12 +240,12 @@ def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _taken(table: str) -> set[str]:
-    """Names of fields that are read as something else than an attribute of the same name."""
+    """Return the names of fields that are not read as attributes."""
     return reserved_names(table) | _OWN.get(table, set())
 
 
 def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: Set[tuple[str, str]]) -> list[dict[str, Any]]:
-    """The rows of these columns and the attributes, as JSON has them, without nulls."""
+    """Return these columns and the attributes as JSON rows, without nulls."""
     known = {column.name for column in TABLES[table]} | _taken(table)
     attributes = [name for name in frame.columns if name not in known]
     as_json = {name for owner, name in json_columns if owner == table}
@@ -254,7 +254,7 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
 
 
 def _labelled(table: str, frame: pl.DataFrame, json_columns: Set[tuple[str, str]]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Each row's video, and its label, segment and attributes."""
+    """Yield each row's video, and its label, segment and attributes."""
     there = [name for name in INTERVAL if name in frame.columns]
     lacking = frame.select(pl.any_horizontal(pl.col(there).is_null(), pl.lit(len(there) < 2))).to_series()
     remedy = f"{ActivityNet.title} holds intervals: supply them or remove these rows"

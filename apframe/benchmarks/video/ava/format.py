@@ -24,21 +24,21 @@ _EDGES = ("x1", "y1", "x2", "y2")
 _FIELDS = ("video", "timestamp", *_EDGES, "category_id", "last")
 _LABEL_MAP = ".pbtxt"
 _ITEM = re.compile(r"\{([^{}]*)\}")
-_FAR = (-1.0, 2.0)  # fractions of a frame, beyond which a coordinate is none
+_FAR = (-1.0, 2.0)  # the limits of coordinates as fractions of a frame
 
 
 class Ava(ReadOnly):
     """AVA's ground truth and results: lines of video, second, x1, y1, x2, y2, action, and a person or a score.
 
-    Coordinates are fractions of the frame, and stay that: the size of a frame is 1 x 1. A frame is called as its video and
-    second with six decimals, "abc,902.000000", and has the attributes `video` and `timestamp`. Lines of video and second alone
-    are frames without boxes. The number of a person is `person_id`.
+    Coordinates remain fractions of the frame, whose size is 1 x 1. Each frame is an image, whose id is the video and the second
+    with six decimals, "abc,902.000000"; it has the attributes `video` and `timestamp`. Lines of video and second alone are
+    frames without boxes. The number of a person is `person_id`.
 
-    Categories are the numbers of the actions. If the ground truth is given as a folder with one CSV file and one label map, a
-    `.pbtxt` file, names come from there. Then these are the actions that are evaluated, and annotations of others are left out,
-    as the kit does. Without a label map, the actions that the ground truth has are evaluated.
+    Categories are the numbers of the actions. If the ground truth is a folder with one CSV file and one label map, a `.pbtxt`
+    file, the label map has the names of the evaluated actions. Annotations of other actions are left out, as in the kit.
+    Without a label map, the actions of the ground truth are evaluated.
 
-    Source: the files of AVA, as its page describes them; `read_csv` of get_ava_performance.py.
+    Source: the files of AVA, as described on its page; `read_csv` of get_ava_performance.py.
     """
 
     name = "ava"
@@ -53,7 +53,7 @@ class Ava(ReadOnly):
     results_ending = ".csv"
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """Lines of a name and numbers, the last a person or a score; in a folder, those of a CSV file.
+        """Look for lines of a name and numbers, the last a person or a score; in a folder, in its CSV files.
 
         Persons are whole numbers. Scores are not all whole, or all of them are 0 or 1.
         """
@@ -108,9 +108,9 @@ def _roles(seen: PathContents) -> set[str]:
 
 
 def _read(table: str, path: Path, widths: set[int]) -> tuple[Lines, pl.DataFrame]:
-    """The lines of a file, and their `file`, `line`, `image_id`, and fields by name; numbers are finite.
+    """Return the lines of a file, and a table of `file`, `line`, `image_id` and the fields by name; numbers are finite.
 
-    Lines with another number of fields, text in the place of a number, or pixels in the place of fractions are refused.
+    Lines with another number of fields, text instead of a number, or pixels instead of fractions are rejected.
     """
     texts = pl.Series("text", read_text(path).split("\n"), dtype=pl.String).str.strip_chars(" \t\r")
     lines = texts.to_frame().with_row_index("line", offset=1).filter(pl.col("text") != "")
@@ -139,11 +139,11 @@ def _read(table: str, path: Path, widths: set[int]) -> tuple[Lines, pl.DataFrame
 
 
 def _label_map(path: Path) -> pl.DataFrame:
-    """Categories of a label map: items of name and id (or label_id), with label_type as `supercategory`."""
+    """Read categories from a label map: items of name and id (or label_id), with label_type as `supercategory`."""
     items = [dict(re.findall(r'(\w+)\s*:\s*("[^"]*"|\w+)', item)) for item in _ITEM.findall(read_text(path))]
     rows = [(item.get("label_id", item.get("id")), item.get("name"), item.get("label_type")) for item in items]
     if not rows or any(number is None or not number.isdecimal() or name is None for number, name, _ in rows):
-        raise FormatError("an item has no name and id; label maps hold items of these", "correct the file", path=path)
+        raise FormatError("an item lacks a name or an id", "correct the file", path=path)
     labels = pl.DataFrame(rows, schema=dict.fromkeys(("category_id", "name", "supercategory"), pl.String), orient="row")
     labels = labels.with_columns(pl.col("category_id").cast(pl.Int64), pl.col("name", "supercategory").str.strip_chars('"'))
     return labels if labels["supercategory"].count() else labels.drop("supercategory")

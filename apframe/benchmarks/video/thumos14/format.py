@@ -19,7 +19,7 @@ from apframe.wording import did_you_mean, listed, option_name
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
 _OF_THE_KIT = ("detclasslist", "readme")  # other text in its folder
-_ENDING = r"(?i)\.(mpe?g|mp4|avi|mkv|webm)$"  # of a video's file, which some results name
+_ENDING = r"(?i)\.(mpe?g|mp4|avi|mkv|webm)$"  # the extension of a video in some results
 _NUMBERS = {
     "7": "BaseballPitch", "9": "BasketballDunk", "12": "Billiards", "21": "CleanAndJerk", "22": "CliffDiving",
     "23": "CricketBowling", "24": "CricketShot", "26": "Diving", "31": "FrisbeeCatch", "33": "GolfSwing", "36": "HammerThrow",
@@ -31,13 +31,13 @@ _NUMBERS = {
 class Thumos14(ReadOnly):
     """THUMOS14's annotations of actions: a folder of files `CLASS_test.txt`, lines of video, start and end (seconds).
 
-    Files `CLASS_val.txt` are the same of the validation set: where a folder has both, as that of the kit, `split` chooses
-    "test" or "val". `Ambiguous_test.txt` is a category too, which the protocol THUMOS14 treats in a way of its own. The videos
-    are those that the files name: a video without any interval is not known. The kit's `detclasslist.txt` and `readme.txt` are
-    skipped, and so is the ending of a video's file, such as .mpeg, on both sides.
+    Files `CLASS_val.txt` are those of the validation set: if a folder has both, like the kit's, `split` chooses "test" or
+    "val". `Ambiguous_test.txt` is a category too, to which the protocol THUMOS14 applies a special rule. Only videos with
+    intervals are known. The kit's `detclasslist.txt` and `readme.txt` are skipped. Extensions of videos, such as .mpeg, are
+    left out in ground truth and results.
 
-    Results are one text file, lines of video, start, end, class and score. The class is a number of the kit's list, which are
-    those of UCF101 (7 is BaseballPitch, 97 VolleyballSpiking), or a name.
+    Results are one text file, lines of video, start, end, class and score. The class is a name, or a number of the kit's list,
+    which uses the numbers of UCF101 (7 is BaseballPitch, 97 VolleyballSpiking).
 
     Source: the files of THUMOS14 and its evaluation kit (detclasslist.txt).
     """
@@ -52,14 +52,14 @@ class Thumos14(ReadOnly):
     options = ("split",)
 
     def recognizes(self, seen: PathContents, role: str) -> bool:
-        """The fourth field of results is a class: its number, or a name."""
+        """Check that the fourth field of results is a class: its number, or a name."""
         return role == "dataset" or seen.fields[3] in _NUMBERS or not is_number(seen.fields[3])
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         named = [(file, _FILE.fullmatch(file.stem)) for file in some_text_files(path)]
         if others := [file.name for file, name in named if name is None and file.stem.lower() not in _OF_THE_KIT]:
-            raise FormatError(f"not called CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
+            raise FormatError(f"not named CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
         files = [(file, name[1], name[2]) for file, name in named if name is not None]
         if not files:
             raise FormatError("holds no file CLASS_test.txt", path=path)
@@ -91,5 +91,5 @@ class Thumos14(ReadOnly):
 
 
 def _named_videos(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines with videos by their names alone."""
+    """Remove extensions from the names of videos."""
     return lines.with_columns(pl.col("image_id").str.replace(_ENDING, ""))

@@ -38,12 +38,12 @@ _NAMES = (
 
 @dataclass(frozen=True)
 class MalformedIntervalsTurned(MalformedCounts):
-    """An interval that ends before it starts is turned round. Source: `intervaloverlapvalseconds.m` of THUMOS14's kit."""
+    """Reverse intervals that end before they start. Source: `intervaloverlapvalseconds.m` of THUMOS14's kit."""
 
-    description: ClassVar[str] = "an interval that ends before it starts is turned round"
+    description: ClassVar[str] = "an interval that ends before it starts is reversed"
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """Intervals from the earlier to the later one of their ends."""
+        """Let each interval start at the earlier of its ends."""
         del table, inputs
         if not set(INTERVAL) <= set(frame.columns):
             return frame
@@ -75,4 +75,4 @@ THUMOS14 = Protocol(
         ),
     ),
 )
-"""Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""
+"""Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; detections on `Ambiguous` are ignored."""

@@ -258,7 +258,7 @@ BAD_RESULTS = {
     "both tasks": ({"Task1_ship": "", "Task2_ship": ""},
                    "found: holds results of Task1 and of Task2; put each into its own folder"),
     "another name": ({"Task1_ship": "", "plane": ""},
-                     "found: not called Task1_CLASS.txt or Task2_CLASS.txt: 'plane.txt'; rename or remove them"),
+                     "found: not named Task1_CLASS.txt or Task2_CLASS.txt: 'plane.txt'; rename or remove them"),
     "no file": ({}, "found: holds no text file (.txt)"),
 }  # fmt: skip
 

@@ -107,7 +107,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "no category": ([frame("g", label("car"), {"box2d": label("a")["box2d"]})],
                     "category is missing or not text in label 2 (frame 'g'); correct the file"),
     "no name": ([{"labels": []}], "name is missing or not text in frame 1; correct the file"),
-    "a name twice": ([frame("g"), frame("g")], "several frames are called 'g'; merge them into one"),
+    "a name twice": ([frame("g"), frame("g")], "several frames have the name 'g'; merge them into one"),
     "labels of another type": ([frame("g") | {"labels": {"a": 1}}], "labels is not a list in frame 1; correct the file"),
     "attributes of another type": ([frame("g", label("car", attributes=[1]))],
                                    "attributes is not an object in label 1 (frame 'g'); correct the file"),

@@ -224,7 +224,7 @@ def test_cuboids_without_a_side_are_named(tmp_path: Path) -> None:
     problem = (
         r"a\.txt: height, width and length are not all positive in line 2, and in 1 more file; these objects have no cuboid"
     )
-    with pytest.warns(ShapesLeftOutWarning, match=f"{problem}, and match nothing in 3D and seen from above$"):
+    with pytest.warns(ShapesLeftOutWarning, match=f"{problem}, and match nothing in 3D or from above$"):
         truth = apf.read_dataset(text_folder(tmp_path / "truth", a=lines, b=" ".join(flat)), "kitti")
     assert truth.annotations["cuboid_width"].is_null().to_list() == [False, True, True]
     fields[8:11] = ["-1"] * 3  # as the files say that there is none

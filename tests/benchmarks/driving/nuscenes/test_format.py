@@ -163,24 +163,25 @@ def test_names_of_categories_are_in_any_case_in_racks(tmp_path: Path) -> None:
 
 BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
     "text as racks": ("bicycle_racks", pl.Series(["1 2", None, None]),
-                      "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; null is for none"),
+                      "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; use null for none"),
     "JSON of an object": ("bicycle_racks", pl.Series(['{"x": 1}', None, None]),
-                          "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; null is for none"),
+                          "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; "
+                          "use null for none"),
     "JSON of a list of text": ("bicycle_racks", pl.Series(['["x"]', None, None]),
                                "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; "
-                               "null is for none"),
+                               "use null for none"),
     "lists of racks": ("bicycle_racks", pl.Series([[RACK_HERE], None, None]),
                        "images.bicycle_racks must hold lists of numbers, seven for each rack, not List(List(Float64)); "
-                       "null is for none"),
+                       "use null for none"),
     "six numbers": ("bicycle_racks", pl.Series([RACK_HERE, RACK_HERE[:6], None]),
                     "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't2'; correct it; "
-                    "null or an empty list is for none"),
+                    "use null or an empty list for none"),
     "NaN in a rack": ("bicycle_racks", pl.Series([[*RACK_HERE[:6], math.nan], None, None]),
                       "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't1'; correct it; "
-                      "null or an empty list is for none"),
+                      "use null or an empty list for none"),
     "null in a rack": ("bicycle_racks", pl.Series([None, None, [*RACK_HERE[:6], None]]),
                        "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't3'; correct it; "
-                       "null or an empty list is for none"),
+                       "use null or an empty list for none"),
     "text as a place": ("ego_x", pl.Series(["1", "2", "3"]), "images.ego_x must hold numbers, not String"),
     "NaN as a place": ("ego_y", pl.Series([1.0, math.nan, math.inf]),
                        "images: ego_y is not finite where image_id is 't2', 't3'; correct it, or use null if unknown"),
@@ -391,7 +392,7 @@ BAD_RESULTS: dict[str, tuple[Any, str]] = {
                     "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
     "null among numbers": ({"results": {"t2": [lacking("size") | {"size": [1.5, 2.5, None]}]}},
                            "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
-    "no list": ({"results": {"t2": {}}}, "no list of boxes for the sample 't2'; give [] for none"),
+    "no list": ({"results": {"t2": {}}}, "no list of boxes for the sample 't2'; use [] for none"),
     "no box": ({"results": {"t2": [5]}}, "there is no JSON object in detection 1 (sample 't2'); correct the file"),
     "no results": ({"meta": {}}, "no object named results; is it a submission for nuScenes' detection task?"),
 }  # fmt: skip

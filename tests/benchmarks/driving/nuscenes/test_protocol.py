@@ -229,9 +229,9 @@ def test_columns_that_are_missing_are_noted() -> None:
     assert evaluation.notes == (
         "NUSCENES filters objects by columns that are missing: annotations.ego_distance, annotations.n_points, "
         "annotations.in_rack, detections.ego_distance, detections.in_rack",
-        "AVE is as without true positives: there is no annotations.velocity_x, detections.velocity_x, annotations.velocity_y, "
-        "detections.velocity_y",
-        "AAE is as without true positives: there is no annotations.attribute, detections.attribute",
+        "AVE is computed as if there were no true positives: annotations.velocity_x, detections.velocity_x, "
+        "annotations.velocity_y, detections.velocity_y are missing",
+        "AAE is computed as if there were no true positives: annotations.attribute, detections.attribute are missing",
     )
     assert str(evaluation).splitlines()[-3:] == [f" {note}" for note in evaluation.notes]
     assert of_category(evaluation, "ave") == [None, None, 1.0, None]
@@ -246,7 +246,7 @@ def test_too_many_detections_and_negative_scores_are_errors() -> None:
         "the highest scores of each image"
     )
     assert evaluate([cuboid(0)], [cuboid(0, 0.5)] * 500, apf.NUSCENES)["AP"]
-    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES needs scores of at"):
+    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES requires scores of"):
         evaluate([cuboid(0)], [cuboid(0, -0.5)], apf.NUSCENES)
 
 

@@ -128,8 +128,8 @@ def test_levels_are_given_or_follow_from_points(case: str) -> None:
 @pytest.mark.parametrize(
     ("levels", "error", "message"),
     [
-        ((1, 3), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 2; give null"),
-        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 1; give null"),
+        ((1, 3), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 2; use null"),
+        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 1; use null"),
         ((True, None), ColumnError, r"^annotations\.level must hold 1, 2 or null, not true and false$"),
     ],
 )
@@ -323,7 +323,7 @@ def test_velocities_that_are_text_are_refused() -> None:
 def test_names_of_cameras_that_cannot_be_are_refused() -> None:
     ev = evaluated([gt(0), gt(5, camera="FRONT-LEFT")], [dt(5, 0.9)])
     with pytest.raises(
-        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; give one of FRONT, FRONT_LEFT"
+        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; supply one of FRONT, FRONT_LEFT"
     ):
         ev.by(breakdowns.CAMERA)
 

@@ -115,11 +115,11 @@ def test_missing_files_unsorted_scores_and_fractions_are_said(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\n0 0 1 1 .5\n", "no image is named before this in line 1"),
+        ("1\n0 0 1 1 .5\n", "no image name precedes this in line 1"),
         ("a\n", "no number of boxes follows the name in line 1"),
         ("a\nb\n0\n", "no number of boxes follows the name in line 1"),
         ("a\n0 0 1 1 .5\n", "not the number of boxes, which follows a name in line 2"),
-        ("a\n2\n0 0 1 1 .5\n", "another number of boxes than is said below in line 1"),
+        ("a\n2\n0 0 1 1 .5\n", "the number of boxes differs from the declared one in line 1"),
         ("a\n1\n0 0 1 1\n", "not 5 fields (x y width height score) in line 3"),
         ("a\n1\n0 0 1 x .5\n", "height is not a finite number in line 3"),
     ],
@@ -140,9 +140,7 @@ def test_flags_are_whole_numbers(tmp_path: Path) -> None:
 def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_matlab(tmp_path / "truth", FACES)
     (folder / "wider_hard_val.mat").rename(folder / "hard.mat")
-    with pytest.raises(
-        FormatError, match=r"there is no wider_hard_val.mat, which says which faces are in this set; put it besi"
-    ):
+    with pytest.raises(FormatError, match=r"wider_hard_val.mat, which lists the faces of this set, is missing; put it besi"):
         apf.read_dataset(folder)
     (folder / "wider_hard_val.mat").write_bytes(b"MATLAB 5.0" + bytes(200))
     with pytest.raises(FormatError, match=r"wider_hard_val.mat: cannot be read as a MATLAB file \("):
@@ -152,7 +150,7 @@ def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mo
         apf.read_dataset(folder)
     write_matlab(tmp_path / "other", {"a/b": [((0, 0, 1, 1), SETS), ((0, 0, 1, 1), SETS)]})
     (folder / "wider_hard_val.mat").write_bytes((tmp_path / "other" / "wider_hard_val.mat").read_bytes())
-    with pytest.raises(FormatError, match=r"gt_list is of 1 image, and there are 3"):
+    with pytest.raises(FormatError, match=r"gt_list has 1 image, not 3"):
         apf.read_dataset(folder)
     write_matlab(tmp_path / "one", {"a/b": [((0, 0, 1, 1), SETS)]})
     for name in SETS:
@@ -165,7 +163,7 @@ def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(FormatError, match=f"wider_hard_val.mat: gt_list names face {shown} of image 1, which has 2"):
             apf.read_dataset(tmp_path / "two")
     write_matlab(folder, FACES, "train")
-    with pytest.raises(FormatError, match=r"needs one file such as wider_face_val.mat, and has 'wider_face_train.mat', 'wid"):
+    with pytest.raises(FormatError, match=r"needs one file such as wider_face_val.mat, but has 'wider_face_train.mat', 'wid"):
         apf.read_dataset(folder)
     monkeypatch.setitem(sys.modules, "scipy.io", None)
     with pytest.raises(ParameterError, match=r'^MATLAB files need SciPy: pip install scipy, or the extra "faces"'):
@@ -188,7 +186,7 @@ def test_many_images_are_read_as_whole_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", None), ("x y\n", r"0_Parade_0\.txt: no image is named before this in line 1")]
+    ("text", "message"), [("", None), ("x y\n", r"0_Parade_0\.txt: no image name precedes this in line 1")]
 )
 def test_the_first_file_of_a_folder_does_not_hide_its_format(text: str, message: str | None, tmp_path: Path) -> None:
     found = written(write_results(tmp_path / "found", FOUND), {"0--Parade/0_Parade_0.txt": text})

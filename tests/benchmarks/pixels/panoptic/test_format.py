@@ -291,7 +291,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda _, found: found["annotations"].pop(1), r"found\.json: 1 image of the ground truth without results \(1\)",
     ),
     "an image twice": (
-        lambda _, found: found["annotations"].append(found["annotations"][0]), "several annotations are of image '0'",
+        lambda _, found: found["annotations"].append(found["annotations"][0]), "several annotations have the image_id '0'",
     ),
     "a segment twice": (
         lambda _, found: found["annotations"][0]["segments_info"].append(first_of_found(found)),

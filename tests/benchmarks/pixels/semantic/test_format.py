@@ -36,7 +36,7 @@ def test_names_of_cityscapes(tmp_path: Path) -> None:
         write(tmp_path / "truth", f"ulm/ulm_000000_000019_gtFine_{kind}.png")
     assert apf.read_dataset(truth).images["file_name"].to_list() == ["ulm_000000_000019_gtFine_labelTrainIds.png"]
     write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelIds.png")
-    with pytest.raises(FormatError, match=r"several files are of one image .*; keep one kind of label maps"):
+    with pytest.raises(FormatError, match=r"several files belong to one image .*; keep one kind of label maps"):
         apf.read_dataset(truth)
 
 
@@ -51,7 +51,7 @@ def test_results_may_lie_in_one_folder(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_image_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"several files are of one image"):
+    with pytest.raises(FormatError, match=r"several files belong to one image"):
         apf.read_dataset(write(tmp_path, "a.png", "a_leftImg8bit.png"))
 
 

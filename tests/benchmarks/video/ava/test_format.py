@@ -123,7 +123,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"holds 2 files \.pbtxt, not one: 'a\.pbtxt', 'b\.pbtxt'"):
         apf.read_dataset(two)
     empty = written(tmp_path / "empty", {"a.csv": TRUTH, "a.pbtxt": 'item {\n  name: "stand"\n}\n'})
-    with pytest.raises(FormatError, match="an item has no name and id"):
+    with pytest.raises(FormatError, match="an item lacks a name or an id"):
         apf.read_dataset(empty)
 
 

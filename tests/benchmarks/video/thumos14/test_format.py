@@ -82,7 +82,7 @@ def test_a_split_has_to_be_chosen(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "name": ({"Diving.txt": "a 1 2\n", "Diving_test.txt": "a 1 2\n"}, "not called CLASS_test.txt: 'Diving.txt'"),
+    "name": ({"Diving.txt": "a 1 2\n", "Diving_test.txt": "a 1 2\n"}, "not named CLASS_test.txt: 'Diving.txt'"),
     "fields": ({"Diving_test.txt": "a 1 2\na 1\n"}, "line 2"),
     "number": ({"Diving_test.txt": "a 1 2\na 1 x\n"}, "line 2"),
     "order": ({"Diving_test.txt": "a 1 2\na 3 2\n"}, "the interval ends before it starts in line 2"),
