@@ -71,7 +71,7 @@ class AllRows(OfVerdicts):
 
 
 def _ends(cells: Cells, weights: np.ndarray) -> np.ndarray:
-    """The lowest and the highest score of each list on images of positive weight, see `ListedRows`."""
+    """Return the lowest and the highest score of each list on images of positive weight, see `ListedRows`."""
     import numpy as np
 
     from apframe.metrics.list_sums import extremes

@@ -46,7 +46,7 @@ class AveragePrecision(Metric):
         return self
 
     def with_definition(self, definition: Definition) -> AveragePrecision:
-        """Average precision by another definition."""
+        """Return average precision by another definition."""
         return replace(self, definition=definition)
 
     @property

@@ -105,7 +105,7 @@ class Levels(WeightedSum):
         return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Number of levels that are at most `k / n_positives`; 0 for k = 0, so that level 0 is reached with k = 1.
+        """Count the levels that are at most `k / n_positives`; 0 for k = 0, so that level 0 is reached with k = 1.
 
         >>> frame = pl.DataFrame({"k": [0, 1, 2, 3], "R": [10, 10, 10, 10]})
         >>> frame.select(Coco101().levels_reached(pl.col("k"), pl.col("R"))).to_series().to_list()
@@ -208,7 +208,7 @@ class Trec9ElevenPoint(ElevenPoint):
         return (level * n_positives + 0.9).floor()
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Number of levels that are assigned to the first k positives."""
+        """Count the levels that are assigned to the first k positives."""
         is_reached = [(self.given_to(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
         return pl.when(k > 0).then(pl.sum_horizontal(is_reached)).otherwise(0)
 

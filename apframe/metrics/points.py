@@ -97,7 +97,7 @@ class Definition(ABC):
         """
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
-        """Average precision of each output for every list, of shape (cells, lists, weightings).
+        """Return the average precision of each output for every list, of shape (cells, lists, weightings).
 
         `addend` is added to the divisor of precision. `absent` is the value of lists without positives at a threshold.
 
@@ -217,7 +217,7 @@ class WeightedSum(Definition):
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
 
     def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
-        """Increase of `reached` (here, of recall) at each true positive under weights, of shape (true positives, weightings).
+        """Return what `reached` (here, recall) gains at each true positive under weights, (true positives, weightings).
 
         The arrays of `down` may be overwritten. Sums of weights are rounded by less than `slack`.
         """
@@ -236,7 +236,7 @@ class WeightedSum(Definition):
 
 
 def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
-    """True positives divided by all counted detections, `k / (n + addend)`.
+    """Divide the true positives by all counted detections: `k / (n + addend)`.
 
     `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. This is visible in one
     case: a true positive at rank 1 has the precision 0.9999999999999998.
@@ -249,7 +249,7 @@ def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
 
 
 def envelope(precision: pl.Expr) -> pl.Expr:
-    """The right-to-left maximum of the precision: the best that is reached at this recall or a higher one.
+    """Return the right-to-left maximum of the precision: the best that is reached at this recall or a higher one.
 
     >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
     [0.6, 0.6, 0.4]
@@ -258,7 +258,7 @@ def envelope(precision: pl.Expr) -> pl.Expr:
 
 
 def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-    """`k / n_positives`, exact to the last bit.
+    """Return recall, `k / n_positives`, exact to the last bit.
 
     The divisor varies by row: with a constant divisor, Polars multiplies by the reciprocal, and 3 / 10 comes out as
     0.30000000000000004, a level that 3 of 10 must not reach.

@@ -179,7 +179,7 @@ class WeightsDown:
         return suffix_maxima(precision, self.ranking.segment) if interpolated else precision
 
     def gains(self, reached: np.ndarray) -> np.ndarray:
-        """Increase at each true positive of a column that rises down the ranks."""
+        """Return the increase, at each true positive, of a column that rises down the ranks."""
         gain = np.empty_like(reached)
         np.subtract(reached[1:], reached[:-1], out=gain[1:])
         gain[self.ranking.starts] = reached[self.ranking.starts]
@@ -196,7 +196,7 @@ class WeightsDown:
 
 @dataclass(frozen=True, eq=False)
 class AreaSlopes:
-    """The derivative of the area under precision, or its envelope, at each true positive; see `Influence`.
+    """The derivative of the area under precision, or its envelope, at each true positive; see `RowInfluence`.
 
     Attributes
     ----------

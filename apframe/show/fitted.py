@@ -1,4 +1,4 @@
-"""Tables of results: frames that print their most telling columns, as many as there is room for."""
+"""Tables of results: frames that print their most informative columns, as many as there is room for."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FittedTable(pl.DataFrame):
         return page + f"<p>{escape(not_shown(left_out, None).strip())}</p>" * bool(left_out)
 
     def _fit(self, width: int | None) -> tuple[str, list[str]]:
-        """The table as text within a width, and the columns that are left out."""
+        """Return the table as text within a width, and the columns that are left out."""
         groups = dict[str, list[str]]()
         for name in [*self.expendable, *(name for name in reversed(self.columns) if name not in self.expendable)]:
             groups.setdefault(_END.sub("", name), []).append(name)
@@ -82,7 +82,7 @@ class FittedTable(pl.DataFrame):
         return self.digits if chosen is None else chosen
 
     def _with_shape(self, drawn: str) -> str:
-        """The shape of the whole table in place of that of its part."""
+        """Replace the shape of the printed part by that of the whole table."""
         return re.sub(r"(shape: \([\d_]+, )[\d_]+", rf"\g<1>{self.width}", drawn, count=1)
 
 

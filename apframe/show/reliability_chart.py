@@ -1,4 +1,4 @@
-"""The chart of reliability: whether detections of a score are right as often as it says."""
+"""The reliability diagram: how often detections are right, by their score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reliability(
 
     Bars are the share of detections that are right (or their mean similarity), from zero; Wilson's 95 % interval is at the mean
     score of the bin. Bars of calibrated scores reach the dashed diagonal; lower ones are scores that are too high. The title of
-    a panel has its expected calibration error (ece) and how many detections count.
+    a panel has its expected calibration error (ece) and the number of detections that count.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def reliability(
     width, height
         of each panel in pixels; the strip of counts adds a quarter of the height
     options
-        of `Evaluation.reliability`, such as `n_bins` or `level="category"`, with an evaluation
+        options of `Evaluation.reliability`, such as `n_bins` or `level="category"`, with an evaluation
 
     Raises
     ------
@@ -82,7 +82,7 @@ def reliability(
 
 
 def reliability_marks(bins: pl.DataFrame) -> pl.DataFrame:
-    """The bars of one model: its bins with detections.
+    """Return the bars of one model: its bins with detections.
 
     Columns: score_from and score_to (the sides of a bar), mean_target (its height), mean_score (where its interval is), low and
     high (null without an interval), n, gap.
@@ -129,7 +129,7 @@ def _panel(alt: Any, named: tuple[str, str], rows: pl.DataFrame, what: str, widt
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
-    """The IoU threshold, the area range and the lowest score, where all rows have the same."""
+    """Return a line with the IoU threshold, the area range and the lowest score, if all rows have the same."""
     said = shared_conditions(table)
     if "min_score" in table.columns and table["min_score"].n_unique() == 1 and table["min_score"][0] > 0:
         said = [", ".join([*said, f"scores from {table['min_score'][0]:g}"])]
