@@ -85,10 +85,9 @@ def precision_recall(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
-    >>> from apframe.lists.list_curves import precision_recall_curve
+    >>> import apframe as apf
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
-    >>> chart.save("curve.html")  # doctest: +SKIP
+    >>> chart = apf.plot.precision_recall(apf.lists.precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)
     """
     alt = load_altair()
     baseline = [] if random_baseline is None or isinstance(random_baseline, bool) else [random_baseline]
@@ -124,9 +123,9 @@ def roc(
     `curve` is a table from `roc_curve`; the other parameters and the errors are as in `precision_recall`. Points are joined by
     straight lines. Curves without positives or without negatives are left out.
 
-    >>> from apframe.lists.list_curves import roc_curve
+    >>> import apframe as apf
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
+    >>> chart = apf.plot.roc(apf.lists.roc_curve(items, n_positives=2, n_negatives=1))
     """
     alt, x, y = load_altair(), "false_positive_rate", "true_positive_rate"
     step, height_twice = pl.col(x) - pl.col(x).shift(1, fill_value=0.0), pl.col(y) + pl.col(y).shift(1, fill_value=0.0)
@@ -142,7 +141,7 @@ def vl_pr(result: PrecisionRecall) -> alt.LayerChart:
     """Draw the curve of `apf.lists.vl_pr` and a random order, with AUC, AP and AP11 in the title, as VLFeat does.
 
     >>> import apframe as apf
-    >>> chart = apf.plot.vl_pr(apf.lists.vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
+    >>> chart = apf.plot.vl_pr(apf.lists.vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))
     """
     if not isinstance(result, PrecisionRecall):
         raise InputError(f"{kind_of(result)} is not a result of vl_pr", "pass the result of apf.lists.vl_pr", table="curve")

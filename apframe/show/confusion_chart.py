@@ -50,9 +50,10 @@ def confusion(
     InputError, ColumnError
         there is nothing to draw; the rows are of several thresholds; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"true_category_id": [1, 1], "true_name": ["cat", "cat"], "found_category_id": [1, 2],
     ...          "found_name": ["cat", "dog"], "n": [9, 1]}
-    >>> chart = confusion(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.confusion(pl.DataFrame(table))
     """
     alt = load_altair()
     one_of("kind", kind, ("matrix", "cells"))

@@ -44,9 +44,9 @@ def draws(
     InputError, ColumnError
         no draw has a value, or the draws are of several numbers; columns are missing
 
+    >>> import apframe as apf
     >>> table = pl.DataFrame({"metric": ["AP"] * 4, "estimate": [0.3] * 4, "value": [0.2, 0.3, 0.3, 0.4]})
-    >>> chart = draws(table)  # doctest: +SKIP
-    >>> chart.save("draws.html")  # doctest: +SKIP
+    >>> chart = apf.plot.draws(table)
     """
     alt, table = load_altair(), table_of(draws, "draws", "draws", ["metric", "estimate", "value"], options)
     bins = whole_number("bins", bins, max_value=1000)

@@ -58,9 +58,9 @@ def error_impact(
     InputError, ColumnError
         there is nothing to draw, or more than seven models and slices; columns are missing
 
+    >>> import apframe as apf
     >>> impact = pl.DataFrame({"error": ["cls", "bkg"], "n": [3, 40], "ap": [0.4, 0.4], "delta_ap": [0.01, 0.05]})
-    >>> chart = error_impact({"model_a": impact})  # doctest: +SKIP
-    >>> chart.save("errors.html")  # doctest: +SKIP
+    >>> chart = apf.plot.error_impact({"model_a": impact})
     """
     alt = load_altair()
     given = [kinds] if isinstance(kinds, str) else list(kinds)

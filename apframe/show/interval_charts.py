@@ -63,10 +63,10 @@ def intervals(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> classes = pl.DataFrame({"name": ["cat", "dog"], "metric": ["AP"] * 2, "estimate": [0.2, 0.4], "low": [0.1, 0.3],
     ...                         "high": [0.3, 0.5]})
-    >>> chart = intervals(classes)  # doctest: +SKIP
-    >>> chart.save("classes.html")  # doctest: +SKIP
+    >>> chart = apf.plot.intervals(classes)
     """
     alt, method = load_altair(), "compare" if "other" in options else "intervals"
     if by is not None and is_made(intervals, method):
@@ -126,8 +126,9 @@ def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerCha
     InputError, ColumnError
         there are no intervals, no rows, or several measures; columns are missing
 
+    >>> import apframe as apf
     >>> board = pl.DataFrame({"run": ["b", "a"], "AP": [0.4, 0.3], "low": [0.35, 0.2], "high": [0.5, 0.45]})
-    >>> chart = leaderboard(board)  # doctest: +SKIP
+    >>> chart = apf.plot.leaderboard(board)
     """
     alt, table = load_altair(), _board(board, ["run"], options)
     metric, called = _ranked(table)
@@ -183,8 +184,9 @@ def over_tag(
     InputError, ColumnError
         there are no intervals, or nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> board = pl.DataFrame({"run": ["a", "b"], "epoch": [1, 2], "AP": [0.3, 0.4], "low": [0.2, 0.35], "high": [0.45, 0.5]})
-    >>> chart = over_tag(board, "epoch")  # doctest: +SKIP
+    >>> chart = apf.plot.over_tag(board, "epoch")
     """
     alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
     metric, called = _ranked(table)

@@ -83,9 +83,10 @@ def operating_points(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = operating_points(table)  # doctest: +SKIP
+    >>> chart = apf.plot.operating_points(table)
     """
     alt = load_altair()
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"], options)
@@ -146,8 +147,9 @@ def miss_rates(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"run": ["a", "a"], "score_threshold": [0.9, 0.4], "fppi": [0.0, 0.5], "miss_rate": [0.5, 0.25]}
-    >>> chart = miss_rates(table)  # doctest: +SKIP
+    >>> chart = apf.plot.miss_rates(table)
     """
     alt, x, y = load_altair(), "fppi", "miss_rate"
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, x, y], options)

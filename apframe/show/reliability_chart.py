@@ -57,9 +57,10 @@ def reliability(
     InputError, ColumnError
         there is nothing to draw, or more than 12 panels; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"bin": [1, 2], "score_from": [0.0, 0.5], "score_to": [0.5, 1.0], "n": [9, 4], "mean_score": [0.2, 0.8],
     ...          "mean_target": [0.3, 0.9], "gap": [0.1, 0.1], "low": [0.1, 0.5], "high": [0.6, 1.0]}
-    >>> chart = reliability(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.reliability(pl.DataFrame(table))
     """
     alt, table = load_altair(), table_of(reliability, "reliability", "reliability", _COLUMNS, options)
     keys = keys_before(table, "bin") if by is None else chosen_keys(reliability, "reliability", table, by)

@@ -62,9 +62,9 @@ def scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260,
     InputError, ColumnError
         there is nothing to draw; a detection appears at several thresholds or area ranges; columns are missing
 
+    >>> import apframe as apf
     >>> matches = pl.DataFrame({"score": [0.9, 0.4, None], "outcome": ["tp", "fp", "fn"]})
-    >>> chart = scores(matches)  # doctest: +SKIP
-    >>> chart.save("scores.html")  # doctest: +SKIP
+    >>> chart = apf.plot.scores(matches)
     """
     alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
     bins = whole_number("bins", bins, max_value=1000)
@@ -133,9 +133,10 @@ def thresholds(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = thresholds(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.thresholds(pl.DataFrame(table))
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
     table = table_of(thresholds, "thresholds", "thresholds", [x, *_SHOWN, y, "is_best"], options)

@@ -77,9 +77,9 @@ def slices(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
+    >>> import apframe as apf
     >>> table = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
-    >>> chart = slices(table, overall=0.35)  # doctest: +SKIP
-    >>> chart.save("weather.html")  # doctest: +SKIP
+    >>> chart = apf.plot.slices(table, overall=0.35)
     """
     alt = load_altair()
     sliced: list[Any] = []
@@ -189,8 +189,9 @@ def slice_heatmap(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
+    >>> import apframe as apf
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
-    >>> chart = slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
+    >>> chart = apf.plot.slice_heatmap(slices, "time", "weather")
     """
     alt, table = load_altair(), _frame(slices, [x, y] if is_made(slices, "by") else [], options)
     rows = _rows(table, metric, support, least, x=[x], y=[y])
