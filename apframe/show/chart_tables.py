@@ -112,7 +112,8 @@ def _made(
             raise ParameterError(f"is not an option of {method}", did_you_mean(unknown[0], known), option=unknown[0])
         return make(*keys, **{**{name: value for name, value in wishes.items() if name in known}, **options})
     if not (_is_table(given) or isinstance(given, (str, list)) or hasattr(given, "__fspath__")):
-        raise InputError(f"{kind_of(given)} has no {method}", _remedy(method), table=table)
+        problem = f"has no {method}" if hasattr(given, "summary") else "is not an evaluation"
+        raise InputError(f"{kind_of(given)} {problem}", _remedy(method), table=table)
     if options:
         problem = "is not an option of this chart"
         raise ParameterError(problem, f"with an evaluation, options of {method} can be given", option=next(iter(options)))
@@ -120,7 +121,9 @@ def _made(
 
 
 def _remedy(method: str) -> str:
-    return f"give an evaluation that has the method {method}, or the table that it returns"
+    if method == "leaderboard":
+        return "pass the result of scan_runs, or an evaluation of search runs"
+    return f"pass an evaluation that has the method {method}, or the table that it returns"
 
 
 def _named(name: str, table: pl.DataFrame) -> pl.DataFrame:
