@@ -35,7 +35,7 @@ def confusion(
     confusion
         an evaluation; or a table from `Evaluation.confusion`: true_category_id, true_name, found_category_id, found_name, n
     kind
-        "matrix", or "cells" for bars of the largest cells of one category found as another
+        "matrix", or "cells" for bars of the largest cells of one category predicted as another
     most
         at most this many categories, or cells, from 1 to 60
     width
