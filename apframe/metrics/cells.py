@@ -43,7 +43,7 @@ class Counted:
     at
         the position of each among all detections
     list, image, score
-        of each detection
+        the list, the image and the score of each detection
     bounds
         the first row of each list, and the end of the last list
     hit

@@ -39,13 +39,13 @@ class CutOffCounts:
     Attributes
     ----------
     definition
-        the definition that turns them into a number
+        the definition that computes a number from the counts
     expected
         the list and the image of each annotation that counts
     image, changes
         for each row of `Changes`: the number of the image; and tp, tp + fp, fn and weight, by name
     is_weighted
-        whether the hits have weights
+        True if the hits have weights
     bounds
         the first row of each list, and the end of the last list
     chosen
@@ -142,11 +142,11 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     n, n_positives
-        of any shape
+        the numbers of true positives and of positives, of any shape
 
     Returns
     -------
-    An array of shape (41, ...), with -1 for the cut-offs that are lacking.
+    An array of shape (41, ...), with -1 for missing cut-offs.
 
     Source: `getThresholds` of KITTI's `evaluate_object.cpp`.
 

@@ -1,7 +1,7 @@
 """The published definitions of average precision, as values under one interface.
 
 Walk down a ranking; at the k-th true positive, let `p` be the precision there, `P` its right-to-left maximum (the envelope),
-and `r = k / R` the recall, where R counts all positives there are, retrieved or not. Nearly every definition is a
+and `r = k / R` the recall, where R counts all positives, retrieved or not. Nearly every definition is a
 weighted sum
 
     AP = sum over k of precision * (reached(k) - reached(k - 1))
@@ -101,7 +101,7 @@ class Levels(WeightedSum):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
 
     def __repr__(self) -> str:
-        own = self.levels != getattr(type(self), "levels", None)  # others than the usual ones, which are many
+        own = self.levels != getattr(type(self), "levels", None)  # not the default levels, which are too many to print
         return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-_ROWS = 1 << 13  # how many rows' weights are summed at once, so that they fit into the processor's cache
+_ROWS = 1 << 13  # rows whose weights are summed at once, so that they fit into the processor's cache
 
 
 def is_first(*columns: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ def sums_of_weights(
     Parameters
     ----------
     weights
-        of shape (images, weightings)
+        the weights, of shape (images, weightings)
     image, number
         for each row: the number of its image, and the number of its list, ascending
     n_lists

@@ -45,16 +45,16 @@ class Definition(ABC):
     """A way to compute average precision from a ranking. Immutable and comparable; `str()` gives its name for `definition=`.
 
     The texts are the columns of `apframe.list_definitions()`. Those of apframe's definitions are rows of `definitions.csv`; a
-    definition of yours sets them in its class.
+    definition of your own sets them in its class.
 
     Attributes
     ----------
     reads_cells
-        whether it reads verdicts, as protocols require; otherwise it is for ranked lists only
+        True if it reads verdicts, as protocols require; otherwise it is for ranked lists only
     ranks
-        whether detections are ranked, so that precision is defined at every rank: for curves, thresholds, the cost of errors
+        True if detections are ranked, so that precision is defined at every rank: for curves, thresholds, the cost of errors
     by_score
-        whether scores decide which detections count and match
+        True if scores decide which detections count and match
     reads_remainder, at_cut_offs, cut_offs
         see `apframe.metrics.metric.Metric`
     row_weights
@@ -62,11 +62,11 @@ class Definition(ABC):
     recall
         the recall that is reported with it
     averages_errors
-        whether errors of the boxes are averaged along with it
+        True if errors of the boxes are averaged along with it
     interpolated
-        whether it reads the envelope of precision
+        True if it reads the envelope of precision
     varies_as_area
-        whether its derivative with respect to the weights of images is that of the area under precision, or under its envelope
+        True if its derivative by the weights of images is that of the area under precision, or under its envelope
     """
 
     reads_cells: ClassVar[bool] = False

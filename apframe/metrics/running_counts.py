@@ -138,7 +138,7 @@ def select_rows(
     lists
         one flag for each list; hits of unflagged lists are left out; None keeps all
     for_curves
-        whether to compute `n_unmatched`, which `count_hits` and `count_detections` do not read
+        True to compute `n_unmatched`, which `count_hits` and `count_detections` do not read
     """
     # a detection outside the range that is matched to an ignored annotation changes no count
     matters = hits["ranges"] & (hits["true"] | hits["inside"])

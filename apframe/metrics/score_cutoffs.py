@@ -29,7 +29,7 @@ class AtCutOffs(OfVerdicts):
     Attributes
     ----------
     chooses
-        whether the cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
+        True if the cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
     cut_offs
         the cut-offs otherwise, ascending
     """
@@ -83,9 +83,10 @@ class Waymo(AtCutOffs):
     """The area under the envelope, with straight lines between points whose recalls are close.
 
     If two points are more than `gap` apart in recall, points are inserted between them at steps of `gap` from the right, with
-    the precision of the right one; then trapezoids. At least `interpolated`. The points are those of a ranked list, or, in a
-    protocol such as `WAYMO`, those of the score cut-offs 0, .01 ... 1 in single precision. There, recall is tp / (tp + fn) of
-    each cut-off, and a true positive at a level of difficulty may be of another one, so that the number of positives can grow.
+    the precision of the right one. The area of the trapezoids is at least that of `interpolated`. The points are those of a
+    ranked list, or, in a protocol such as `WAYMO`, those of the score cut-offs 0, .01 ... 1 in single precision. There, recall
+    is tp / (tp + fn) of each cut-off, and a true positive at a level of difficulty may be of another one, so that the number of
+    positives can grow.
 
     Source: Waymo Open Dataset, `metrics_utils.cc`, which computes in single precision, so that a perfect result has 1.0000001.
     """

@@ -109,7 +109,7 @@ def _held(cells: Cells, rows: SliceRows, thresholds: tuple[int, ...]) -> np.ndar
 def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
     """Return a function that counts the levels reached by k of n positives, in arrays whose sums are rounded within `slack`.
 
-    That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
+    Level 0 counts as reached by k = 0. This changes nothing, as the envelope is the same down to the first true positive.
     """
     levels = np.array(definition.levels)
     n = len(levels) - 1

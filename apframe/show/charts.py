@@ -65,7 +65,7 @@ def precision_recall(
         keys, rank, score, precision, recall, and interpolated_precision or envelope.
     by
         the columns that distinguish the curves; when left out, those before `rank` that have more than one value
-        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
+        (`name` stands for `category_id` too). An evaluation is sliced by these columns.
     iso_f
         the values of F1 at which a line is drawn, `precision = F recall / (2 recall - F)`.
     random_baseline

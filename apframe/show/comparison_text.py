@@ -198,7 +198,7 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def difference_sentences(row: dict[str, Any], n_pairs: int = 1, noun: str = "image") -> list[str]:
-    """Describe a row of a comparison: a significant difference, or what difference would be significant.
+    """Describe a row of a comparison: a significant difference, or the smallest one that would be significant.
 
     With several pairs, a difference is significant if it is so after the correction for their number.
 

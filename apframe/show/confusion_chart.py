@@ -39,7 +39,7 @@ def confusion(
     most
         at most this many categories, or cells, from 1 to 60
     width
-        of the cells together in pixels, more where numbers would have no room; or of the bars
+        the width of the cells together in pixels, more if numbers would not fit; or the width of the bars
     options
         options of `Evaluation.confusion`, such as `iou_threshold` and `min_score`, with an evaluation
 

@@ -8,7 +8,7 @@ from apframe.show.drawings import CROP, RATIO, picture_sizes
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import upright
 
-_MARGIN = 0.5  # of the size of the subject: on each of its sides
+_MARGIN = 0.5  # of the size of the subject, on each side
 _TIGHT = 0.125  # the smallest such margin: no crop exceeds its picture in one direction for a wider one
 
 

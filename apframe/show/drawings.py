@@ -24,13 +24,13 @@ MODELS = tuple(ascii_lowercase)
 """The roles of models, in order."""
 SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
 IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
-"""The outcomes; a detection is found where it is a true positive."""
+"""The outcomes in words."""
 RATIO = 4 / 3
 """The width of a crop by its height."""
 CROP = ("crop_x", "crop_y", "crop_width")
-_VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
-_ABOVE, _BELOW = 20, 8  # units: what is free above the lanes of a video, for the first label, and below them
-_GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
+_VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and that of its bar
+_ABOVE, _BELOW = 20, 8  # units: the free space above the lanes of a video, for the first label, and below them
+_GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; the free share at each edge
 _NARROWEST, _FLATTEST = 0.75, 0.5  # pictures of the ground: width by height at least, and height by width
 
 
@@ -141,13 +141,13 @@ def picture(
     elements
         shapes and texts that `draw_objects` made, the last one on top
     width, height
-        of the picture, in the units of the objects' coordinates
+        the size of the picture, in the units of the objects' coordinates
     href
         the address of the picture, or "#" and its id among the `definitions` of the page; None draws a grey frame
     title
         a description of the picture
     crop
-        crop_x, crop_y and crop_width: show only this part, see `crop_pictures`
+        crop_x, crop_y and crop_width of the part that is shown, see `crop_pictures`
 
     >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
     <div class="drawing" style="aspect-ratio:4/3"><div class="whole"><img src="a b.jpg" alt="" loading="lazy">\
@@ -287,7 +287,7 @@ def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
     box = pl.format("M{} {}H{}V{}H{}z", *map(_number, (x, y, x + width, y + height, x)))
     frame = frame.with_columns(path=box, dots=pl.lit(None, pl.String))
     if "outline" in frame.columns:
-        # each point from the one before it, which takes fewer characters
+        # each point relative to the one before, which needs fewer characters
         begin = pl.element().list.head(2).list.eval(_number(pl.element())).list.join(" ")
         steps = (
             pl.element()

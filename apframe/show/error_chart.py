@@ -47,7 +47,7 @@ def error_impact(
     kinds
         the error types to draw, in this order: names of `apf.error_kinds()`
     width
-        of the bars alone, in pixels
+        the width of the bars alone, in pixels
     options
         options of `Evaluation.error_impact`, such as `by` or `iou_threshold`, with an evaluation
 

@@ -46,12 +46,12 @@ def intervals(
         of runs: keys, low, high, and difference or estimate
     by
         the columns that distinguish the rows; when left out, those before the numbers that have more than one value (`name`
-        stands for `category_id` too). With an evaluation, what it is sliced by
+        stands for `category_id` too). An evaluation is sliced by these columns
     colour
         the column whose values stand side by side, up to seven of them; the models, if there are several and rows differ in
         something else too
     width
-        of the dots and lines alone, in pixels
+        the width of the dots and lines alone, in pixels
     options
         options of `Evaluation.intervals`, such as `metrics` and `level`, with an evaluation; with `other`, those of
         `Evaluation.compare`
@@ -115,7 +115,7 @@ def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerCha
         intervals=True)` or `RunEvaluation.leaderboard`: run, the metric, low, high, and share_best, rank_low and rank_high if
         they should be shown
     width
-        of the dots and lines alone, in pixels
+        the width of the dots and lines alone, in pixels
     options
         options of the method `leaderboard`, such as `sort_by` for the metric, with runs
 
@@ -170,9 +170,9 @@ def over_tag(
     tag
         the column for the horizontal axis: numbers, dates such as 2026-11-02 (in UTC without a time zone), texts or flags
     colour
-        another tag, whose values are lines of their own
+        another tag; each of its values has a line
     log
-        a logarithmic axis, for numbers above 0 such as learning rates
+        True for a logarithmic axis, for numbers above 0 such as learning rates
     options
         options of `RunSets.leaderboard`, such as `sort_by` for the metric, with runs
 

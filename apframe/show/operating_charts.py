@@ -70,7 +70,7 @@ def operating_points(
     columns, max_charts
         the number of charts side by side, and the most charts in all
     width, height
-        of each chart, in pixels
+        the size of each chart, in pixels
     max_points
         the most points of each line, see `thin_curve`
     options

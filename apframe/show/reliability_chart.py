@@ -46,7 +46,7 @@ def reliability(
     by
         the columns that distinguish the panels; when left out, those before `bin` that have more than one value, or else `name`
     width, height
-        of each panel in pixels; the strip of counts adds a quarter of the height
+        the size of each panel in pixels; the strip of counts adds a quarter of the height
     options
         options of `Evaluation.reliability`, such as `n_bins` or `level="category"`, with an evaluation
 

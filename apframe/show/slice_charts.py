@@ -25,7 +25,7 @@ _ALL = "all"  # in place of a key, in a row over all its values
 _ENDS = ("_se", "_low", "_high")  # of the columns of an interval, after the metric
 _PALE, _NO_VALUE = 0.25, "#dddddd"
 _DASHED, _SOLID = [3, 2], [1, 0]
-# parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
+# the parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
 _RISING, _DIVERGING = ("viridis", [0.45, 1]), ("blueorange", [0.12, 0.88])
 
 
@@ -56,7 +56,7 @@ def slices(
         the column to draw.
     by
         the columns that distinguish the slices; when left out, those before the first metric that have more than one value
-        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
+        (`name` stands for `category_id` too). An evaluation is sliced by these columns.
     colour
         the column whose values stand side by side in each slice, up to seven of them; `run` if there is one.
     overall
@@ -66,7 +66,7 @@ def slices(
     least
         slices with less support are pale with a dashed edge; slices of unknown support too.
     width
-        of the bars alone, in pixels.
+        the width of the bars alone, in pixels.
     options
         options of `Evaluation.by`, such as `level="category"` or `intervals=False`, with an evaluation.
 
@@ -177,7 +177,7 @@ def slice_heatmap(
     support, least
         see `slices`.
     width
-        of the cells together, in pixels; more where the numbers would have no room.
+        the width of the cells together, in pixels; more if the numbers would not fit.
     options
         options of `Evaluation.by`, such as `marginals=True`, with an evaluation.
 

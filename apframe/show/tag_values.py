@@ -34,7 +34,7 @@ def tag_values(tag: str, values: Sequence[Any], runs: Sequence[str], option: str
     Parameters
     ----------
     tag, values, runs
-        the name of the tag, and its value in each of the runs
+        the name of the tag, its values, and the names of their runs
     option
         the option that named the tag, for the error
 

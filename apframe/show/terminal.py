@@ -15,7 +15,7 @@ from apframe.wording import reason
 
 CONTROLS = {chr(code): repr(chr(code))[1:-1] for code in [*range(0x20), *range(0x7F, 0xA0)]}
 _NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x", "−": "-", "≤": "<="})  # our own marks, where the encoding lacks them
+_PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x", "−": "-", "≤": "<="})  # for marks of apframe that the encoding lacks
 
 
 class ReaderGoneError(Exception):
