@@ -24,7 +24,7 @@ class ListedRows:
     Attributes
     ----------
     list, score, is_true
-        of each detection
+        the list and the score of each detection, and True for true positives
     bounds
         the first row of each list, and the end of the last list
     own
@@ -49,7 +49,7 @@ class AllRows(OfVerdicts):
     """Definitions that need all rows of a list. An image of weight 0 is absent, and so are its scores."""
 
     why_no_points = "needs all rows of a list with their scores, not the true positives alone"
-    n_steps: ClassVar[int] = 0  # how many numbers of each list are computed at once
+    n_steps: ClassVar[int] = 0  # the number of values of each list that are computed at once
 
     @abstractmethod
     def area(self, rows: ListedRows) -> np.ndarray:
@@ -71,7 +71,7 @@ class AllRows(OfVerdicts):
 
 
 def _ends(cells: Cells, weights: np.ndarray) -> np.ndarray:
-    """The lowest and the highest score of each list on images of positive weight, see `ListedRows`."""
+    """Return the lowest and the highest score of each list on images of positive weight, see `ListedRows`."""
     import numpy as np
 
     from apframe.metrics.list_sums import extremes

@@ -26,7 +26,7 @@ class AveragePrecision(Metric):
     definition, addend
         the definition of average precision, and a small number that is added to the divisor of precision
     counts_absent
-        whether a list without positives has an average precision of 0; otherwise it has none
+        True if a list without positives has an average precision of 0; otherwise it has none
     """
 
     definition: Definition
@@ -46,7 +46,7 @@ class AveragePrecision(Metric):
         return self
 
     def with_definition(self, definition: Definition) -> AveragePrecision:
-        """Average precision by another definition."""
+        """Return average precision by another definition."""
         return replace(self, definition=definition)
 
     @property

@@ -43,7 +43,7 @@ class Counted:
     at
         the position of each among all detections
     list, image, score
-        of each detection
+        the list, the image and the score of each detection
     bounds
         the first row of each list, and the end of the last list
     hit
@@ -294,7 +294,7 @@ class Cells:
         return sums_of_weights(weights, columns["image"][rows], columns["list"][rows], self.n_lists, factors)
 
     def expected(self, k: int, weights: np.ndarray) -> np.ndarray:
-        """Weighted number of annotations that count in range k, of shape (lists, weightings); see `sum_rows`.
+        """Return the weighted number of annotations that count in range k, of shape (lists, weightings); see `sum_rows`.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
@@ -303,12 +303,12 @@ class Cells:
         return self.sum_rows("annotations", None, weights, 0, k, 0)
 
     def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
-        """As `kept`, but stored with these weights, so that metrics that are read one after the other share the value."""
+        """Return a value as `kept` does, but store it with these weights, so that metrics read one after the other share it."""
         value: Made = weights.kept.get((self._kept, key), make)
         return value
 
     def positives_under(self, k: int, weights: Weights) -> np.ndarray:
-        """As `expected`, but under unscaled weights."""
+        """Return the numbers of `expected` under unscaled weights."""
         return self.kept_under(weights, ("positives", k), lambda: self.expected(k, weights.given))
 
     def first_positives(self, k: int) -> np.ndarray:
@@ -323,7 +323,7 @@ class Cells:
         return counts[np.unique(key, return_index=True)[1]]
 
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
-        """Weighted number of images with annotations that count in range k, with the shapes of `expected`.
+        """Return the weighted number of images with annotations that count in range k, with the shapes of `expected`.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).images_with_positives(0, np.array([[2.0], [1.0]])).tolist()
@@ -333,7 +333,7 @@ class Cells:
         return sums_of_weights(weights, rows["image"][first], rows["list"][first], self.n_lists)
 
     def images_of(self, weights: np.ndarray) -> np.ndarray:
-        """Weighted number of images of each list, of shape (lists, weightings), from weights of shape (images, weightings).
+        """Return the weighted number of images of each list, (lists, weightings), from weights of shape (images, weightings).
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).images_of(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
@@ -370,7 +370,7 @@ class Cells:
 
 
 def held_at(hits: Columns, threshold: int, k: int) -> np.ndarray:
-    """True for the hits that hold at the threshold in the area range."""
+    """Return True for the hits that hold at the threshold in the area range."""
     held: np.ndarray = (hits["first"] <= threshold) & (threshold < hits["last"]) & has_bit(hits["ranges"], k)
     return held
 

@@ -25,7 +25,8 @@ def compute_arrays(cells: Cells, definition: Levels, addend: float, precision_at
     Parameters
     ----------
     cells
-        of all lists; at recall levels of 0, the reference writes the score of each list's first detection, whatever its outcome
+        the cells of all lists; at recall levels of 0, the reference writes the score of each list's first detection, whatever
+        its outcome
     definition, addend
         the recall levels, and a small number that is added to the divisor of precision
     precision_at

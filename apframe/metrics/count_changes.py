@@ -71,7 +71,7 @@ def changes_of_hits(
         columns of the hits at cut-offs, or of `hits_by_score`, with the same numbers of detections and thresholds
     threshold, k
         the numbers of the threshold and of the area range
-    most
+    max_similarity
         the largest possible similarity: 1, or 0 for distances
     cut_offs
         the only scores at which counts may change, if these are fixed

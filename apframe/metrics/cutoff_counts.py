@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def areas(definition: AtCutOffs, absent: float, cells: Cells, weights: Weights, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Average precision of each output, from true positives ("tp") and from their further weights ("weight"), by name.
+    """Return the AP of each output from true positives ("tp") and from their further weights ("weight"), by name.
 
     An image of weight 2 counts as two copies of it, also when cut-offs are chosen. The arrays have the shape (cells, lists,
     weightings). At a threshold, lists without positives have the value `absent`. "weight" is undefined without further weights.
@@ -39,13 +39,13 @@ class CutOffCounts:
     Attributes
     ----------
     definition
-        the definition that turns them into a number
+        the definition that computes a number from the counts
     expected
         the list and the image of each annotation that counts
     image, changes
         for each row of `Changes`: the number of the image; and tp, tp + fp, fn and weight, by name
     is_weighted
-        whether the hits have weights
+        True if the hits have weights
     bounds
         the first row of each list, and the end of the last list
     chosen
@@ -94,7 +94,7 @@ class CutOffCounts:
         )
 
     def areas(self, weights: np.ndarray, names: Sequence[str], absent: float) -> dict[str, np.ndarray]:
-        """Average precision by name: from weights of shape (images, weightings), of shape (lists, weightings)."""
+        """Return average precision by name, of shape (lists, weightings), from weights of shape (images, weightings)."""
         expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
         # one by one, because cut-offs depend on the last bit
         np.add.at(expected, self.expected[0], weights[self.expected[1]])
@@ -117,7 +117,7 @@ class CutOffCounts:
         return results
 
     def _positions(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Number of rows down to each cut-off, of shape (cut-offs, lists, weightings); -1 for cut-offs that do not exist."""
+        """Count the rows down to each cut-off, of shape (cut-offs, lists, weightings); -1 for cut-offs that do not exist."""
         if not self.definition.chooses:
             fixed = self.upto.reshape(len(expected), -1).T
             return np.broadcast_to(fixed[..., None], (*fixed.shape, weights.shape[1]))
@@ -142,11 +142,11 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     n, n_positives
-        of any shape
+        the numbers of true positives and of positives, of any shape
 
     Returns
     -------
-    An array of shape (41, ...), with -1 for the cut-offs that are lacking.
+    An array of shape (41, ...), with -1 for missing cut-offs.
 
     Source: `getThresholds` of KITTI's `evaluate_object.cpp`.
 
@@ -168,7 +168,7 @@ def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
 
 
 def _count_down_to(number: np.ndarray, score: np.ndarray, at_number: np.ndarray, at_score: np.ndarray) -> np.ndarray:
-    """Number of rows in earlier lists, and in the same list with a score at least as high.
+    """Count the rows in earlier lists, and those in the same list with a score at least as high.
 
     >>> _count_down_to(np.array([0, 0, 1]), np.array([0.9, 0.5, 0.7]), np.array([0, 0, 1]), np.array([0.9, 0.6, 0.7])).tolist()
     [1, 1, 3]

@@ -1,7 +1,7 @@
 """The published definitions of average precision, as values under one interface.
 
 Walk down a ranking; at the k-th true positive, let `p` be the precision there, `P` its right-to-left maximum (the envelope),
-and `r = k / R` the recall, where R counts all positives there are, retrieved or not. Nearly every definition is a
+and `r = k / R` the recall, where R counts all positives, retrieved or not. Nearly every definition is a
 weighted sum
 
     AP = sum over k of precision * (reached(k) - reached(k - 1))
@@ -101,11 +101,11 @@ class Levels(WeightedSum):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
 
     def __repr__(self) -> str:
-        own = self.levels != getattr(type(self), "levels", None)  # others than the usual ones, which are many
+        own = self.levels != getattr(type(self), "levels", None)  # not the default levels, which are too many to print
         return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Number of levels that are at most `k / n_positives`; 0 for k = 0, so that level 0 is reached with k = 1.
+        """Count the levels that are at most `k / n_positives`; 0 for k = 0, so that level 0 is reached with k = 1.
 
         >>> frame = pl.DataFrame({"k": [0, 1, 2, 3], "R": [10, 10, 10, 10]})
         >>> frame.select(Coco101().levels_reached(pl.col("k"), pl.col("R"))).to_series().to_list()
@@ -208,7 +208,7 @@ class Trec9ElevenPoint(ElevenPoint):
         return (level * n_positives + 0.9).floor()
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Number of levels that are assigned to the first k positives."""
+        """Count the levels that are assigned to the first k positives."""
         is_reached = [(self.given_to(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
         return pl.when(k > 0).then(pl.sum_horizontal(is_reached)).otherwise(0)
 

@@ -33,7 +33,7 @@ def read_rates(
 
 
 def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:
-    """CPM of each list: the mean recall on straight lines between the points of the FROC curve."""
+    """Return the CPM of each list: the mean recall on straight lines between the points of the FROC curve."""
     positives, images = cells.expected(k, weights.scaled), cells.images_of(weights.scaled)
     ends = lasts_of(starts_of(rows.list, rows.score), len(rows.at))  # the last detections of equal score
     # each list begins with a point (0, 0)
@@ -60,7 +60,7 @@ def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weigh
 
 
 def mean_miss_rates(rule: MissRates, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:
-    """LAMR of each list: the geometric mean of the miss rates of the rows that the rule names."""
+    """Return the LAMR of each list: the geometric mean of the miss rates of the rows that the rule names."""
     positives = cells.expected(k, weights.scaled)
     own, is_true = weights.scaled.take(rows.image, axis=0), rows.is_true[:, None]
     true, false = own * is_true, own * ~is_true

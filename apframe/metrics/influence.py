@@ -32,9 +32,9 @@ class RowInfluence:
     Attributes
     ----------
     detections, annotations
-        of all rows of `Cells`; the contributions of a list sum to 0
+        the contributions of all rows of `Cells`; those of a list sum to 0
     is_biased
-        whether the number is too high if there are few images, as a maximum over them is
+        True if the number is too high with few images, as a maximum over them is
     """
 
     detections: np.ndarray

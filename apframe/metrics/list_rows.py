@@ -19,9 +19,9 @@ class ListRows:
     Attributes
     ----------
     list
-        numbers of lists, by row
+        the numbers of the lists, by row
     bounds
-        where the lists of each row begin, and the end of the last row's
+        the position of each row's first list, and the end of the last row's lists
     """
 
     list: np.ndarray

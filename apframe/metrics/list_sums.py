@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-_ROWS = 1 << 13  # how many rows' weights are summed at once, so that they fit into the processor's cache
+_ROWS = 1 << 13  # rows whose weights are summed at once, so that they fit into the processor's cache
 
 
 def is_first(*columns: np.ndarray) -> np.ndarray:
-    """True for rows in which a column differs from the row before.
+    """Return True for rows in which a column differs from the row before.
 
     >>> is_first(np.array([3, 3, 3, 5]), np.array([1, 1, 2, 2])).tolist()
     [True, False, True, True]
@@ -75,7 +75,7 @@ def sums_of_weights(
     Parameters
     ----------
     weights
-        of shape (images, weightings)
+        the weights, of shape (images, weightings)
     image, number
         for each row: the number of its image, and the number of its list, ascending
     n_lists
@@ -111,7 +111,7 @@ def extremes(pick: np.ufunc, values: np.ndarray, bounds: np.ndarray, empty: floa
 
 
 def sums_before(values: np.ndarray) -> np.ndarray:
-    """Sums of all rows before each row, and of all rows at the end, down the columns; differences give the sums of lists.
+    """Sum all rows before each row, and all rows at the end, down the columns; differences give the sums of lists.
 
     >>> sums_before(np.array([1.0, 2.0, 4.0])).tolist()
     [0.0, 1.0, 3.0, 7.0]
@@ -122,7 +122,7 @@ def sums_before(values: np.ndarray) -> np.ndarray:
 
 
 def running_sums(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """Sums down to each row, starting again at each of `starts`; `segment` is the number of each row's start.
+    """Sum the rows down to each row, starting again at each of `starts`; `segment` is the number of each row's start.
 
     >>> running_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2]), np.array([0, 0, 1])).ravel().tolist()
     [1.0, 3.0, 4.0]

@@ -43,9 +43,9 @@ class Metric(Protocol):
     headline_kinds
         kinds of headline numbers that protocols with this metric may have, see `apframe.protocols.headlines.HeadlineKind`
     at_cut_offs, cut_offs
-        whether it reads the matches at score cut-offs, which requires matching that provides them; and the cut-offs, if fixed
+        True if it reads the matches at score cut-offs, which requires matching that provides them; and the cut-offs, if fixed
     counts_pixels
-        whether detections and annotations count by their pixels
+        True if detections and annotations count by their pixels
     line
         its line in `print(protocol)`
     average_precision, by_definition
@@ -53,9 +53,9 @@ class Metric(Protocol):
     box_errors
         the errors of boxes that it averages; None without
     reads_one_list
-        whether it reads one list of ranked detections from the top down, which matching at score cut-offs does not have
+        True if it reads one list of ranked detections from the top down, which matching at score cut-offs does not have
     reads_remainder
-        whether it counts detections that are not in the lists, see `Cells.remainder`; otherwise the lists contain all
+        True if it counts detections that are not in the lists, see `Cells.remainder`; otherwise the lists contain all
         detections
     """
 

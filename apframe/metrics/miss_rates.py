@@ -45,7 +45,7 @@ class MissRates(Metric):
     least
         the lower bound of miss rates; if it is 0, one point without misses makes the mean 0
     ties_together
-        whether detections of equal score are one row; otherwise each one is a row
+        True if detections of equal score are one row; otherwise each one is a row
 
     Source: Dollár et al., PAMI 2012; `eval_MR_multisetup.py` of CityPersons; `APMRToolkits` of CrowdDet.
 

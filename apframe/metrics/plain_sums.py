@@ -63,7 +63,7 @@ class Recalls:
 
 
 def average_precision(definition: WeightedSum, addend: float, absent: float, cells: Cells) -> np.ndarray:
-    """Average precision of each output, of shape (cells, lists, 1); `absent` without positives."""
+    """Return the average precision of each output, of shape (cells, lists, 1); `absent` without positives."""
     gains = cells.kept((definition, "added"), lambda: Recalls.of(cells).added(definition))
     ap = _at_limits(cells, partial(_sums, definition, addend, gains, cells))
     ap[cells.positives.T[[cell.area_range for cell in cells.wanted]] == 0] = absent
@@ -79,7 +79,7 @@ def _sums(
     m: int,
     lists: np.ndarray | None,
 ) -> np.ndarray:
-    """Average precision of all thresholds in some ranges, at limit number m, of shape (thresholds, ranges, lists)."""
+    """Return the average precision of all thresholds in some ranges, at limit number m, (thresholds, ranges, lists)."""
     counts = count_down(_rows(cells, ranges, m, lists, for_curves=True), len(cells.thresholds))
     ap = np.zeros((len(cells.thresholds), len(ranges) * cells.n_lists))
     if len(counts.starts):
@@ -93,17 +93,17 @@ def _sums(
 
 
 def precision_down(counts: Counts, addend: float) -> np.ndarray:
-    """Precision at each count; 0 as long as nothing counts."""
+    """Return the precision at each count; 0 as long as nothing counts."""
     return counts.k / (counts.n + addend if addend else np.maximum(counts.n, 1))
 
 
 def hits(cells: Cells) -> np.ndarray:
-    """Number of true positives of each output, averaged over thresholds, of shape (cells, lists, 1)."""
+    """Count the true positives of each output, averaged over thresholds, of shape (cells, lists, 1)."""
     return _at_limits(cells, partial(_counts, count_hits, cells))
 
 
 def detections(cells: Cells) -> np.ndarray:
-    """Number of detections that count, as in `hits`."""
+    """Return the number of detections that count, averaged as in `hits`."""
     return _at_limits(cells, partial(_counts, count_detections, cells))
 
 

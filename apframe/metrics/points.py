@@ -45,16 +45,16 @@ class Definition(ABC):
     """A way to compute average precision from a ranking. Immutable and comparable; `str()` gives its name for `definition=`.
 
     The texts are the columns of `apframe.list_definitions()`. Those of apframe's definitions are rows of `definitions.csv`; a
-    definition of yours sets them in its class.
+    definition of your own sets them in its class.
 
     Attributes
     ----------
     reads_cells
-        whether it reads verdicts, as protocols require; otherwise it is for ranked lists only
+        True if it reads verdicts, as protocols require; otherwise it is for ranked lists only
     ranks
-        whether detections are ranked, so that precision is defined at every rank: for curves, thresholds, the cost of errors
+        True if detections are ranked, so that precision is defined at every rank: for curves, thresholds, the cost of errors
     by_score
-        whether scores decide which detections count and match
+        True if scores decide which detections count and match
     reads_remainder, at_cut_offs, cut_offs
         see `apframe.metrics.metric.Metric`
     row_weights
@@ -62,11 +62,11 @@ class Definition(ABC):
     recall
         the recall that is reported with it
     averages_errors
-        whether errors of the boxes are averaged along with it
+        True if errors of the boxes are averaged along with it
     interpolated
-        whether it reads the envelope of precision
+        True if it reads the envelope of precision
     varies_as_area
-        whether its derivative with respect to the weights of images is that of the area under precision, or under its envelope
+        True if its derivative by the weights of images is that of the area under precision, or under its envelope
     """
 
     reads_cells: ClassVar[bool] = False
@@ -97,7 +97,7 @@ class Definition(ABC):
         """
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
-        """Average precision of each output for every list, of shape (cells, lists, weightings).
+        """Return the average precision of each output for every list, of shape (cells, lists, weightings).
 
         `addend` is added to the divisor of precision. `absent` is the value of lists without positives at a threshold.
 
@@ -217,7 +217,7 @@ class WeightedSum(Definition):
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
 
     def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
-        """Increase of `reached` (here, of recall) at each true positive under weights, of shape (true positives, weightings).
+        """Return what `reached` (here, recall) gains at each true positive under weights, (true positives, weightings).
 
         The arrays of `down` may be overwritten. Sums of weights are rounded by less than `slack`.
         """
@@ -236,7 +236,7 @@ class WeightedSum(Definition):
 
 
 def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
-    """True positives divided by all counted detections, `k / (n + addend)`.
+    """Divide the true positives by all counted detections: `k / (n + addend)`.
 
     `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. This is visible in one
     case: a true positive at rank 1 has the precision 0.9999999999999998.
@@ -249,7 +249,7 @@ def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
 
 
 def envelope(precision: pl.Expr) -> pl.Expr:
-    """The right-to-left maximum of the precision: the best that is reached at this recall or a higher one.
+    """Return the right-to-left maximum of the precision: the best that is reached at this recall or a higher one.
 
     >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
     [0.6, 0.6, 0.4]
@@ -258,7 +258,7 @@ def envelope(precision: pl.Expr) -> pl.Expr:
 
 
 def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-    """`k / n_positives`, exact to the last bit.
+    """Return recall, `k / n_positives`, exact to the last bit.
 
     The divisor varies by row: with a constant divisor, Polars multiplies by the reciprocal, and 3 / 10 comes out as
     0.30000000000000004, a level that 3 of 10 must not reach.

@@ -11,12 +11,12 @@ from apframe.metrics.cells import Cells
 from apframe.metrics.list_sums import divide, running_sums, starts_of, suffix_maxima, sums_before
 from apframe.metrics.weights import Weights
 
-_TINY = 1e-300  # keeps 0 / 0 from being anything but 0
+_TINY = 1e-300  # makes 0 / 0 equal to 0
 
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Stretches of rows, whose sums are differences of sums before marks: where they begin and end.
+    """The begin and the end of stretches of rows, whose sums are differences of sums before marks.
 
     `begin` and `end` are numbers of marks, from 1; 0 is the first row.
     """
@@ -59,7 +59,7 @@ class Ranking:
     Attributes
     ----------
     image, bounds
-        of all detections: the number of their image; the first detection of each list and the end of the last list
+        the image of each detection; the first detection of each list and the end of the last list
     unmatched, unmatched_end
         the detections that count while they are not matched, and the end of each one's list
     down
@@ -67,7 +67,7 @@ class Ranking:
     changing, change, changing_at
         detections whose count changes when they are matched, the change, and the number of the threshold, ascending
     changed_down
-        as `down`, for `changing`
+        the `changing` from the first of the list down to each true positive
     """
 
     image: np.ndarray
@@ -135,7 +135,7 @@ class Ranking:
         Parameters
         ----------
         weights, positives
-            of the images, and of the positives of each list (not 0), of shape (images or lists, weightings)
+            the weights of the images and the total weights of each list's positives (not 0), (images or lists, weightings)
         addend
             a number that is added to the divisor of precision
         slack
@@ -160,11 +160,11 @@ class WeightsDown:
     Attributes
     ----------
     own
-        of the true positive's image
+        the weight of the true positive's image
     k, n
-        of the true positives, and of all detections that count, down to this one
+        the total weights of the true positives, and of all detections that count, down to this one
     positives
-        of all positives of the list
+        the total weight of the list's positives
     """
 
     ranking: Ranking
@@ -179,7 +179,7 @@ class WeightsDown:
         return suffix_maxima(precision, self.ranking.segment) if interpolated else precision
 
     def gains(self, reached: np.ndarray) -> np.ndarray:
-        """Increase at each true positive of a column that rises down the ranks."""
+        """Return the increase, at each true positive, of a column that rises down the ranks."""
         gain = np.empty_like(reached)
         np.subtract(reached[1:], reached[:-1], out=gain[1:])
         gain[self.ranking.starts] = reached[self.ranking.starts]
@@ -196,7 +196,7 @@ class WeightsDown:
 
 @dataclass(frozen=True, eq=False)
 class AreaSlopes:
-    """The derivative of the area under precision, or its envelope, at each true positive; see `Influence`.
+    """The derivative of the area under precision, or its envelope, at each true positive; see `RowInfluence`.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class AreaSlopes:
     fall
         the decrease of the precisions attained at it with the weight of any detection down to it
     area
-        of shape (thresholds, lists)
+        the area, of shape (thresholds, lists)
     """
 
     ranking: Ranking

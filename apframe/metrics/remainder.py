@@ -26,7 +26,7 @@ class Remainder:
     whole: np.ndarray
 
     def n_detections(self, k: int, m: int) -> np.ndarray:
-        """Number of detections that count in each whole list, of shape (thresholds, whole lists)."""
+        """Return the number of detections that count in each whole list, of shape (thresholds, whole lists)."""
         return count_detections(self.cells.rows_of([k], m, for_curves=False), len(self.cells.thresholds))
 
     def count(self, rows: SliceRows, ranges: Sequence[int], m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:

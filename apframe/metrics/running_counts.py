@@ -88,7 +88,7 @@ class Walk:
         return sums
 
     def before(self, which: np.ndarray | int, position: np.ndarray) -> np.ndarray:
-        """Number of detections, of all lists, that count before each position; the range number is `which`.
+        """Return the number of detections, of all lists, that count before each position; the range number is `which`.
 
         >>> Walk(np.array([0, 70]), pack(np.ones((1, 70), dtype=bool))).before(0, np.array([0, 66, 70]))
         array([ 0, 66, 70])
@@ -138,7 +138,7 @@ def select_rows(
     lists
         one flag for each list; hits of unflagged lists are left out; None keeps all
     for_curves
-        whether to compute `n_unmatched`, which `count_hits` and `count_detections` do not read
+        True to compute `n_unmatched`, which `count_hits` and `count_detections` do not read
     """
     # a detection outside the range that is matched to an ignored annotation changes no count
     matters = hits["ranges"] & (hits["true"] | hits["inside"])
@@ -167,7 +167,7 @@ def select_rows(
 
 
 def count_hits(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """Number of true positives, of shape (thresholds, categories).
+    """Count the true positives, of shape (thresholds, categories).
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> count_hits(rows, n_thresholds=2).tolist()
@@ -177,7 +177,7 @@ def count_hits(rows: SliceRows, n_thresholds: int) -> np.ndarray:
 
 
 def count_detections(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """Number of detections that count, of shape (thresholds, categories).
+    """Return the number of detections that count, of shape (thresholds, categories).
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, False, -1, 0, 1)))
     >>> count_detections(rows, n_thresholds=2).tolist()
@@ -188,7 +188,7 @@ def count_detections(rows: SliceRows, n_thresholds: int) -> np.ndarray:
 
 
 def _held(rows: SliceRows, row: np.ndarray, n_thresholds: int, value: np.ndarray | None = None) -> np.ndarray:
-    """Number of these rows that hold at each threshold, or the sum of their values: added at `first`, subtracted at `last`."""
+    """Count these rows that hold at each threshold, or sum their values: added at `first`, subtracted at `last`."""
     shape = (n_thresholds + 1, rows.n_counted.shape[-1])
     category = rows.category[row]
     begun, ended = (
@@ -235,7 +235,7 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
 
 
 def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.ndarray, n_thresholds: int) -> np.ndarray:
-    """Number of detections that count down to and including given ones, of shape (thresholds, rows).
+    """Return the number of detections that count, down to and including given ones, of shape (thresholds, rows).
 
     Parameters
     ----------
@@ -261,14 +261,14 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
 
 
 def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
-    """True where an assignment holds at a threshold, of shape (thresholds, rows)."""
+    """Return True where an assignment holds at a threshold, of shape (thresholds, rows)."""
     threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
     held: np.ndarray = (rows.first <= threshold) & (threshold < rows.last)
     return held
 
 
 def _running(held: np.ndarray, rows: SliceRows) -> np.ndarray:
-    """Sum of the changes before each assignment and threshold, threshold by threshold, and of all changes at the end."""
+    """Sum the changes before each assignment and threshold, threshold by threshold, and all changes at the end."""
     sums = np.zeros(held.size + 1, dtype=np.int32)
     np.cumsum(np.multiply(held, rows.change, dtype=np.int32).ravel(), dtype=np.int32, out=sums[1:])
     return sums

@@ -29,7 +29,7 @@ class AtCutOffs(OfVerdicts):
     Attributes
     ----------
     chooses
-        whether the cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
+        True if the cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
     cut_offs
         the cut-offs otherwise, ascending
     """
@@ -39,13 +39,13 @@ class AtCutOffs(OfVerdicts):
     chooses: ClassVar[bool]
 
     def positives(self, expected: np.ndarray, at_lowest: np.ndarray) -> np.ndarray:
-        """Number of annotations: `expected` of them count, `at_lowest` are detected or missed at the lowest cut-off."""
+        """Count the annotations: `expected` of them count, `at_lowest` are detected or missed at the lowest cut-off."""
         del at_lowest
         return expected
 
     @abstractmethod
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """Average precision from arrays whose first axis is the cut-offs, with 0 for absent cut-offs."""
+        """Return the average precision from arrays whose first axis is the cut-offs, with 0 for absent cut-offs."""
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
@@ -60,7 +60,7 @@ class RecallOfFound(Recall):
     """Recall that also counts optional annotations if they are detected at the lowest score cut-off."""
 
     def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
-        """Number of annotations that are detected or missed at the lowest cut-off and the lowest threshold."""
+        """Count the annotations that are detected or missed at the lowest cut-off and the lowest threshold."""
         from apframe.matching.verdicts import has_bit
         from apframe.metrics.cells import held_at
         from apframe.metrics.list_sums import sums_of_weights
@@ -83,9 +83,10 @@ class Waymo(AtCutOffs):
     """The area under the envelope, with straight lines between points whose recalls are close.
 
     If two points are more than `gap` apart in recall, points are inserted between them at steps of `gap` from the right, with
-    the precision of the right one; then trapezoids. At least `interpolated`. The points are those of a ranked list, or, in a
-    protocol such as `WAYMO`, those of the score cut-offs 0, .01 ... 1 in single precision. There, recall is tp / (tp + fn) of
-    each cut-off, and a true positive at a level of difficulty may be of another one, so that the number of positives can grow.
+    the precision of the right one. The area of the trapezoids is at least that of `interpolated`. The points are those of a
+    ranked list, or, in a protocol such as `WAYMO`, those of the score cut-offs 0, .01 ... 1 in single precision. There, recall
+    is tp / (tp + fn) of each cut-off, and a true positive at a level of difficulty may be of another one, so that the number of
+    positives can grow.
 
     Source: Waymo Open Dataset, `metrics_utils.cc`, which computes in single precision, so that a perfect result has 1.0000001.
     """
@@ -102,7 +103,7 @@ class Waymo(AtCutOffs):
             raise ParameterError(f"waymo: gap must be in (0, 1], not {self.gap}")
 
     def of_points(self) -> pl.Expr:
-        """Flat area, and the triangle between the last inserted point and the point before."""
+        """Add the flat areas and the triangles between each last inserted point and the point before it."""
         best = envelope(PRECISION)
         put_in = (GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
         left = GAIN - self.gap * put_in.clip(0)
@@ -110,12 +111,12 @@ class Waymo(AtCutOffs):
         return (best * GAIN + drop * left / 2).sum()
 
     def positives(self, expected: np.ndarray, at_lowest: np.ndarray) -> np.ndarray:
-        """Number of positives at the lowest cut-off: true positives count even if they are of another level."""
+        """Count the positives at the lowest cut-off: true positives count even if they are of another level."""
         del expected
         return at_lowest
 
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """As `of_points`; of points with equal recall, the one with the largest precision is read, and recall 0 is ignored."""
+        """Return the area of `of_points`, at equal recalls with the largest precision, and without points at recall 0."""
         import numpy as np
 
         order = np.argsort(recall, axis=0, kind="stable")

@@ -25,7 +25,7 @@ _FEW = 16  # up to this many weightings, all lists are computed at once, as for 
 def weighted_average_precision(
     definition: WeightedSum, addend: float, absent: float, cells: Cells, weights: Weights
 ) -> np.ndarray:
-    """Average precision of each output, of shape (cells, lists, weightings); `absent` without positives.
+    """Return the average precision of each output, of shape (cells, lists, weightings); `absent` without positives.
 
     For definitions with an envelope and whole weights, the numbers equal those of a data set with copies of its images; other
     definitions read the precision after all copies of a detection. This requires that detections of one image with equal scores
@@ -50,12 +50,12 @@ def weighted_average_precision(
 
 
 def weighted_hits(cells: Cells, weights: Weights) -> np.ndarray:
-    """Weights of the true positives of each output, averaged over thresholds, of shape (cells, lists, weightings)."""
+    """Sum the weights of the true positives of each output, averaged over thresholds, (cells, lists, weightings)."""
     return _sums(cells, weights, true_positives)
 
 
 def weighted_detections(cells: Cells, weights: Weights) -> np.ndarray:
-    """Weights of the detections that count, as in `weighted_hits`."""
+    """Sum the weights of the detections that count, as in `weighted_hits`."""
     return _sums(cells, weights, _counted)
 
 
@@ -100,7 +100,7 @@ def _counted(cells: Cells, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _held(cells: Cells, rows: SliceRows, thresholds: tuple[int, ...]) -> np.ndarray:
-    """Share of the thresholds at which each row holds."""
+    """Return the share of the thresholds at which each row holds."""
     upto = np.append(0, np.cumsum(np.isin(np.arange(len(cells.thresholds)), thresholds)))
     held: np.ndarray = (upto[rows.last] - upto[rows.first]) / len(thresholds)
     return held
@@ -109,7 +109,7 @@ def _held(cells: Cells, rows: SliceRows, thresholds: tuple[int, ...]) -> np.ndar
 def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
     """Return a function that counts the levels reached by k of n positives, in arrays whose sums are rounded within `slack`.
 
-    That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
+    Level 0 counts as reached by k = 0. This changes nothing, as the envelope is the same down to the first true positive.
     """
     levels = np.array(definition.levels)
     n = len(levels) - 1

@@ -33,20 +33,20 @@ class Kept:
 class Weights:
     """Weights of the images, of several weightings; `Weights.of` makes them.
 
-    An image of weight 2 counts as two copies of it: its detections, false positives and annotations all do. Copies of a
+    An image of weight 2 counts as two copies of it, with two copies of its detections and annotations. Copies of a
     detection follow one another in their list.
 
     Attributes
     ----------
     given
-        at least 0, of shape (images, weightings)
+        the weights, at least 0, of shape (images, weightings)
     scaled
-        divided by the mean of their weighting, unless all are whole: for rules about single rows or images, which have a weight
-        of 1
+        the weights divided by the mean of their weighting, unless all are whole: for rules about single rows or images, which
+        have a weight of 1
     is_whole
-        whether all are whole numbers
+        True if all are whole numbers
     are_once
-        whether there is one weighting with 1 for each image, which gives unweighted numbers; some metrics compute these faster
+        True for one weighting with 1 for each image, which gives unweighted numbers; some metrics compute these faster
     kept
         sums of the weights that several metrics need
     """

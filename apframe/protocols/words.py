@@ -37,16 +37,16 @@ def in_short(protocol: Protocol) -> str:
     """Describe the rules in which most protocols differ, in one line.
 
     >>> from apframe.protocols.voc import VOC2007
-    >>> in_short(VOC2007)[:67]
-    'Protocol(VOC2007, bbox: matching by best_overlap; IoU above (0.5,);'
+    >>> in_short(VOC2007)[:60]
+    'Protocol(VOC2007, bbox: matcher best_overlap; IoU above 0.5;'
     """
     areas = ", ".join(map(str, protocol.ranges))
-    above = "above " if protocol.matcher.strict else ""
+    bound = ("below " if _is_distance(protocol) else "above ") * protocol.matcher.strict
     levels = f", recall levels {short(protocol.recall_levels)}" if protocol.recall_levels else ""
     pooled = "; categories pooled" if protocol.agnostic else ""
     return (
-        f"Protocol({protocol.name}, {protocol.iou_type}: matching by {protocol.matcher.name}; "
-        f"IoU {above}{short(protocol.iou_thresholds)}; {protocol.definition}{levels}; areas {areas}; "
+        f"Protocol({protocol.name}, {protocol.iou_type}: matcher {protocol.matcher.name}; "
+        f"{protocol.similarity.measure} {bound}{_values(protocol)}; {protocol.definition}{levels}; areas {areas}; "
         f"max_detections {protocol.max_detections}{pooled})"
     )
 
@@ -131,12 +131,21 @@ def _few(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values) if len(values) <= 4 else short(values)
 
 
+def _is_distance(protocol: Protocol) -> bool:
+    return protocol.similarity.bounds[1] <= 0
+
+
+def _values(protocol: Protocol) -> str:
+    """Return the thresholds as text; distances have no sign and begin with the shortest."""
+    values = protocol.iou_thresholds
+    return _few([-value for value in reversed(values)] if _is_distance(protocol) else values)
+
+
 def _thresholds(protocol: Protocol) -> str:
-    own = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds)
-    if protocol.similarity.bounds[1] > 0:
-        return f"similarity {'above' if protocol.matcher.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
-    far = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
-    bound = f"{'below' if protocol.matcher.strict else 'of at most'} {far} {protocol.similarity.unit}"
+    values = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds) or _values(protocol)
+    if not _is_distance(protocol):
+        return f"similarity {'above' if protocol.matcher.strict else 'of at least'} {values}"
+    bound = f"{'below' if protocol.matcher.strict else 'of at most'} {values} {protocol.similarity.unit}"
     return f"distance {bound}; tables show it as a negative similarity"
 
 

@@ -63,7 +63,7 @@ def take_detections(
 
     Parameters
     ----------
-    found
+    shard_rows
         receives the rows
     cut
         the assignment of images to shards

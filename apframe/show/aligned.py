@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def aligned(table: Sequence[Sequence[str]], width: int | None = None, *, n_labels: int = 1) -> list[str]:
-    """The rows of a table as lines: the first `n_labels` columns aligned to the left, the others, of numbers, to the right.
+    """Return a table as lines, with the first `n_labels` columns aligned to the left and the others, of numbers, to the right.
 
-    If the table needs more than `width` columns of a terminal, blocks with some of the numbers follow each other.
+    If the table needs more than `width` columns of a terminal, it is broken into blocks, each with some of the numbers.
 
     >>> print(*aligned([["name", "AP"], ["cat", "0.25"]]), sep="\\n")
     name       AP

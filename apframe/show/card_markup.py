@@ -1,4 +1,4 @@
-"""Cards: a picture with what is drawn over it, and what it is about in words."""
+"""Cards: a picture with drawings over it, and a description in words."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def card(
     Parameters
     ----------
     picture
-        as `drawings.picture` makes it
+        the result of `drawings.picture`
     heading, facts
-        what it is about, in a few words and in a sentence
+        the subject in a few words, and its details in a sentence
     ids, sql
-        the ids, to be copied, and a query that gives the same rows
+        the ids, for copying, and a query that returns the same rows
     data
-        what galleries filter and sort by, by name
+        the values by which galleries filter and sort, by name
     name
-        its class
+        the class of the card
 
     >>> print(card("<svg></svg>", "missed car", "by b", "image_id 7", data={"kind": "miss"}))
     <article class="card" tabindex="0" data-kind="miss"><figure><svg></svg><figcaption><strong>missed car</strong>\

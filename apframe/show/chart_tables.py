@@ -1,4 +1,4 @@
-"""The table of a chart: as it is given, or made by the method of an evaluation, or of several, one below the other."""
+"""The table of a chart: as given, or computed by a method of one evaluation or of several, one below the other."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def table_of(
     Parameters
     ----------
     given
-        the table, in any form that holds columns; an evaluation; or a dict from names to either. Tables of several stand one
-        below the other, with the name in the column `run` in front. A list of evaluations has the names of `names_beside`
+        the table, in any form that holds columns; an evaluation; or a dict from names to either. Several tables are stacked,
+        with their name in front, in the column `run`. Evaluations in a list are named by `names_beside`
     table
-        what the table is called in messages
+        the name of the table in messages
     method
-        of an evaluation, which makes the table
+        the method of an evaluation that computes the table
     needs
-        the columns that a chart cannot do without
+        the columns that the chart requires
     options, keys
-        of the method: what was asked for by name, and what comes first
+        keyword arguments of the method, and the positional ones before them
     wishes
-        options for the methods that have them
+        options that are passed only to methods that accept them
 
     Raises
     ------
     ParameterError
-        options that the method does not have, or beside a table
+        an option that the method does not have, or any option with a table
     InputError, ColumnError
-        there are no tables; something else is given; columns are missing
+        there are no tables; the value is not a table or an evaluation; columns are missing
 
     >>> table_of({"old": {"AP": [0.25]}, "new": {"AP": [0.5]}}, "slices", "by", ["AP"], {}).rows()
     [('old', 0.25), ('new', 0.5)]
@@ -68,7 +68,7 @@ def table_of(
 
 
 def is_made(given: Any, method: str) -> bool:
-    """Return True if this is an evaluation that has the method, or several of them.
+    """Return True for an evaluation that has the method, or several of them.
 
     >>> is_made({"AP": [0.5]}, "by"), is_made("slices.parquet", "by")
     (False, False)
@@ -78,7 +78,7 @@ def is_made(given: Any, method: str) -> bool:
 
 
 def _several(value: Any, method: str) -> Mapping[str, Any] | None:
-    """The tables and evaluations that are drawn together, by name; None if one is given."""
+    """Return the tables and evaluations that are drawn together, by name; None if only one is given."""
     if isinstance(value, Mapping):
         alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in value.values())
         return value if all(a or _maker(b, method) for a, b in zip(alone, value.values(), strict=True)) else None
@@ -88,7 +88,7 @@ def _several(value: Any, method: str) -> Mapping[str, Any] | None:
 
 
 def _maker(value: Any, method: str) -> Callable[..., pl.DataFrame] | None:
-    """The method, if this is no table: one of pandas may have a method, or a column, of that name."""
+    """Return the method, unless this is a table: a pandas frame may have a method or a column of that name."""
     method_of_value = None if _is_table(value) else getattr(value, method, None)
     return method_of_value if callable(method_of_value) else None
 
@@ -109,18 +109,21 @@ def _made(
     if make is not None:
         known = [name for name, each in signature(make).parameters.items() if each.kind is not each.VAR_POSITIONAL]
         if unknown := [name for name in options if name not in known]:
-            raise ParameterError(f"is no option of the method {method}", did_you_mean(unknown[0], known), option=unknown[0])
+            raise ParameterError(f"is not an option of {method}", did_you_mean(unknown[0], known), option=unknown[0])
         return make(*keys, **{**{name: value for name, value in wishes.items() if name in known}, **options})
     if not (_is_table(given) or isinstance(given, (str, list)) or hasattr(given, "__fspath__")):
-        raise InputError(f"{kind_of(given)} has no {method}", _remedy(method), table=table)
+        problem = f"has no {method}" if hasattr(given, "summary") else "is not an evaluation"
+        raise InputError(f"{kind_of(given)} {problem}", _remedy(method), table=table)
     if options:
-        problem = "is neither an option of this chart, nor of a table"
+        problem = "is not an option of this chart"
         raise ParameterError(problem, f"with an evaluation, options of {method} can be given", option=next(iter(options)))
     return to_polars(given, table)
 
 
 def _remedy(method: str) -> str:
-    return f"give an evaluation that has the method {method}, or the table that it returns"
+    if method == "leaderboard":
+        return "pass the result of scan_runs, or an evaluation of search runs"
+    return f"pass an evaluation that has the method {method}, or the table that it returns"
 
 
 def _named(name: str, table: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Charts of curves, as Altair draws them; Altair comes with the extra `charts`, and is imported when one is drawn."""
+"""Charts of curves, drawn with Altair, which comes with the extra `charts` and is imported when a chart is drawn."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 _GREY = "#c8c8c8"
-MOST_ROWS = 5_000  # Altair refuses more in one table
+MOST_ROWS = 5_000  # Altair rejects more in one table
 MOST_POINTS = 101  # of one curve
-_TINY = 0.1  # up to here, most of an axis from 0 to 1 would be above all scores
+_TINY = 0.1  # if no score is higher, most of an axis from 0 to 1 would be empty
 TICKS, TICK_FORMAT = (0, 0.25, 0.5, 0.75, 1), ".3~g"  # of axes from 0 to 1
 TITLES = {
     "score_threshold": "score",
@@ -34,7 +34,7 @@ TITLES = {
     "mean_target": "share that is right",
     "n": "number of detections",
 }
-_ENDS = 3  # where there are more curves than colours: so many of the largest and of the smallest area are coloured
+_ENDS = 3  # with more curves than colours, this many of the largest and of the smallest area are coloured
 
 _NUMBERS = count(1)
 
@@ -51,12 +51,12 @@ def precision_recall(
     max_points: int = MOST_POINTS,
     **options: Any,
 ) -> alt.LayerChart:
-    """Precision over recall, a line for each curve.
+    """Draw precision over recall, with a line for each curve.
 
-    The lines are steps: precision holds back to the recall before, so the area below is the average precision "step", or, with
-    `interpolated`, "interpolated". Of long curves, as many points are drawn as keep their picture the same. More than seven
-    curves share one grey, except for the three of largest and the three of smallest area; the tooltips name all. Curves without
-    positives (recall is null) are left out. The title says at which IoU threshold and area range, where the curves have one.
+    The lines are steps back to the previous recall, so the area below them is the average precision "step", or, with
+    `interpolated`, "interpolated". Long curves are drawn with fewer points that look the same. More than seven curves share one
+    grey, except for the three of largest and the three of smallest area; tooltips name all. Curves without positives (recall is
+    null) are left out. The title gives the IoU threshold and the area range if all curves have the same.
 
     Parameters
     ----------
@@ -65,18 +65,18 @@ def precision_recall(
         keys, rank, score, precision, recall, and interpolated_precision or envelope.
     by
         the columns that distinguish the curves; when left out, those before `rank` that have more than one value
-        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
+        (`name` stands for `category_id` too). An evaluation is sliced by these columns.
     iso_f
-        the values of F1 that get a line, `precision = F recall / (2 recall - F)`.
+        the values of F1 at which a line is drawn, `precision = F recall / (2 recall - F)`.
     random_baseline
-        the precision of a random order, which is the share of positives, as a dashed line; True takes the last precision of
-        each curve, which is that share where everything was retrieved.
+        the precision of a random order, which is the share of positives, as a dashed line; True uses the last precision of each
+        curve, which is that share if everything was retrieved.
     interpolated
         draw the best precision at each recall or beyond.
     max_points
-        for each curve, see `thin_curve`; fewer where all curves together pass the 5,000 rows that Altair takes.
+        the most points of each curve, see `thin_curve`; fewer if all curves together exceed the 5,000 rows that Altair accepts.
     options
-        of `Evaluation.curves`, such as `iou_threshold` and `category`, with an evaluation.
+        options of `Evaluation.curves`, such as `iou_threshold` and `category`, with an evaluation.
 
     Raises
     ------
@@ -85,10 +85,9 @@ def precision_recall(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
-    >>> from apframe.lists.list_curves import precision_recall_curve
+    >>> import apframe as apf
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
-    >>> chart.save("curve.html")  # doctest: +SKIP
+    >>> chart = apf.plot.precision_recall(apf.lists.precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)
     """
     alt = load_altair()
     baseline = [] if random_baseline is None or isinstance(random_baseline, bool) else [random_baseline]
@@ -119,14 +118,14 @@ def precision_recall(
 def roc(
     curve: Any, by: Keys | None = None, *, width: int = 360, height: int = 360, max_points: int = MOST_POINTS
 ) -> alt.LayerChart:
-    """The true positive rate over the false positive rate, a line for each curve, and the diagonal, which is a random order.
+    """Draw the true positive rate over the false positive rate, with a line for each curve and the diagonal of a random order.
 
-    The parameters and errors are those of `precision_recall`, and `curve` is from `roc_curve`. Points are joined by
+    `curve` is a table from `roc_curve`; the other parameters and the errors are as in `precision_recall`. Points are joined by
     straight lines. Curves without positives or without negatives are left out.
 
-    >>> from apframe.lists.list_curves import roc_curve
+    >>> import apframe as apf
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
+    >>> chart = apf.plot.roc(apf.lists.roc_curve(items, n_positives=2, n_negatives=1))
     """
     alt, x, y = load_altair(), "false_positive_rate", "true_positive_rate"
     step, height_twice = pl.col(x) - pl.col(x).shift(1, fill_value=0.0), pl.col(y) + pl.col(y).shift(1, fill_value=0.0)
@@ -139,13 +138,13 @@ def roc(
 
 
 def vl_pr(result: PrecisionRecall) -> alt.LayerChart:
-    """The curve of `vl_pr` with the line of a random order, and auc, ap and ap_interp_11 in the title, as VLFeat plots it.
+    """Draw the curve of `apf.lists.vl_pr` and a random order, with AUC, AP and AP11 in the title, as VLFeat does.
 
-    >>> from apframe.lists.vlfeat_pr import vl_pr
-    >>> chart = vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
+    >>> import apframe as apf
+    >>> chart = apf.plot.vl_pr(apf.lists.vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))
     """
     if not isinstance(result, PrecisionRecall):
-        raise InputError(f"this chart is not about {kind_of(result)}", "give what apf.lists.vl_pr returns", table="curve")
+        raise InputError(f"{kind_of(result)} is not a result of vl_pr", "pass the result of apf.lists.vl_pr", table="curve")
     retrieved = result.curve.drop_nulls(["recall", "score"]).sort("score", descending=True, maintain_order=True)
     chart = precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
     values = {"AUC": result.auc, "AP": result.ap, "AP11": result.ap_interp_11}
@@ -153,17 +152,17 @@ def vl_pr(result: PrecisionRecall) -> alt.LayerChart:
 
 
 def load_altair() -> Any:
-    """The module, or an error that names the extra to install."""
+    """Return the module, or raise an error that names the extra to install."""
     return import_optional("altair", "charts need Altair", "altair", "charts")
 
 
 def _named_curves(
     table: pl.DataFrame, by: Keys | None, x: str, y: str, *, area: pl.Expr
 ) -> tuple[str, dict[str, str], pl.DataFrame]:
-    """The title of the legend, its names with their colours, and the points.
+    """Return the title of the legend, its names with their colours, and the points.
 
-    The points have rank, score, x, y, curve (its name) and colour (the name in the legend). `area` is what each point adds to
-    the area below its curve.
+    The points have rank, score, x, y, curve (its name) and colour (the name in the legend). `area` is how much each point adds
+    to the area below its curve.
     """
     refuse_missing("curve", table, ["rank", "score", x, y, *key_names(by or [])])
     if by is None:
@@ -182,14 +181,14 @@ def _named_curves(
 
 
 def refuse_alike(rows: pl.DataFrame, keys: Sequence[str], what: str) -> None:
-    """An error if rows are not all different: the keys do not distinguish what is drawn."""
+    """Raise an error if rows are repeated, so that the keys do not distinguish the drawn rows."""
     if rows.is_duplicated().any():
         problem = f"{', '.join(keys) or 'nothing'} does not distinguish {what}"
         raise ParameterError(problem, "name all keys, or filter", option="by")
 
 
 def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
-    """The keys that have more than one value; of `category_id` and `name` the name alone, where each category has its own."""
+    """Return the keys with more than one value; `name` without `category_id` if each category has its own name."""
     several = [key for key in keys if table[key].n_unique() > 1]
     if {"category_id", "name"} <= set(several):
         categories = table.select("category_id", "name").unique()
@@ -199,7 +198,7 @@ def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def keys_before(table: pl.DataFrame, column: str) -> list[str]:
-    """The keys before a column that distinguish the curves of a table: the name alone, if none does.
+    """Return the keys before a column that distinguish the curves of a table, or the name alone if none does.
 
     >>> keys_before(pl.DataFrame({"run": ["a", "b"], "name": ["cat"] * 2, "score": [0.5] * 2}), "score")
     ['run']
@@ -209,7 +208,7 @@ def keys_before(table: pl.DataFrame, column: str) -> list[str]:
 
 
 def chosen_keys(given: Any, method: str, table: pl.DataFrame, by: Keys) -> list[str]:
-    """The columns that `by` names. A table has all of them; what an evaluation makes by this method has no slices.
+    """Return the columns that `by` names; a table has all of them, but this method of an evaluation has no slices.
 
     >>> chosen_keys({"bin": [1]}, "reliability", pl.DataFrame({"bin": [1]}), "bin")
     ['bin']
@@ -222,16 +221,16 @@ def chosen_keys(given: Any, method: str, table: pl.DataFrame, by: Keys) -> list[
 
 
 def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
-    """The values of the keys in one text; null is called so."""
+    """Return the values of the keys in one text, with "null" for null."""
     rounded = [exact(key).round_sig_figs(6) if table.schema[key].is_float() else exact(key) for key in keys]
     names = [key.cast(pl.String).fill_null("null") for key in rounded]
     return pl.concat_str(names, separator=" · ") if names else pl.lit("")
 
 
 def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple[str, dict[str, str], pl.DataFrame]:
-    """The title of the legend, its names with their colours, and the points with `colour`, the name of `curve` there.
+    """Return the title of the legend, its names with their colours, and the points with `colour`, their legend name.
 
-    More curves than there are colours share one grey, except for those of largest and smallest `size`, an aggregate.
+    If there are more curves than colours, they share one grey, except for those of largest and smallest `size`, an aggregate.
     """
     curves = points["curve"].unique(maintain_order=True).to_list()
     if len(curves) <= len(PALETTE):
@@ -243,12 +242,12 @@ def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tup
     coloured = points.with_columns(colour=pl.when(is_other).then(pl.lit(others)).otherwise("curve"))
     colours = dict(zip([*by_size[:_ENDS], *by_size[-_ENDS:]], PALETTE, strict=False))
     in_order = {name: colours.get(name, _GREY) for name in [*by_size[:_ENDS], others, *by_size[-_ENDS:]]}
-    # grey first, as what comes later is drawn over it
+    # grey first, as later curves are drawn over it
     return f"{title}, by {by}", in_order, coloured.sort(~is_other, maintain_order=True)
 
 
 def shared_conditions(table: pl.DataFrame) -> list[str]:
-    """A line with the conditions of all rows, for below a title: IoU threshold and area range, where there is one value.
+    """Return a line below the title with the IoU threshold and the area range, if all rows have the same.
 
     >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.5], "area_range": ["all", "all"]}))
     ['IoU threshold 0.5, area range all']
@@ -262,7 +261,7 @@ def shared_conditions(table: pl.DataFrame) -> list[str]:
 
 
 def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
-    """A title over the whole chart with notes below it; a list without notes would leave their room empty."""
+    """Return a title over the whole chart with notes below it; an empty list of notes would leave a gap."""
     below = {"subtitle": notes} if notes else {}
     return alt.Title(text, anchor="start", frame="group", offset=10, **below)
 
@@ -270,14 +269,14 @@ def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
 def curve_marks(
     points: pl.DataFrame, x: str, y: str, max_points: int = MOST_POINTS, *, start: float | None = None
 ) -> pl.DataFrame:
-    """The points of curves that are drawn, in their order: of each as many as keep its picture the same, and its best ones.
+    """Thin curves to points that look the same, in their order, and keep the points that are best.
 
     Parameters
     ----------
     points
-        curve (its name), x and y; is_best, if some points are to be kept. Points by rising or by falling x
+        curve (its name), x and y, in rising or falling order of x; is_best if some points must be kept
     max_points
-        of each curve, see `thin_curve`
+        the most points of each curve, see `thin_curve`
     start
         the x at which curves begin, with the y of their first point: 0 for precision over recall
 
@@ -299,7 +298,7 @@ def curve_marks(
 
 
 def most_points(points: pl.DataFrame, max_points: int) -> int:
-    """The number of points of each curve with which all fit, with one more for each; short curves leave room to long ones.
+    """Return the most points per curve with which all fit, with one more for each; short curves leave room for long ones.
 
     >>> most_points(pl.DataFrame({"curve": ["a", "a", "b"]}), 101)
     101
@@ -320,7 +319,7 @@ def _axes(alt: Any, x: str, y: str) -> list[Any]:
 
 
 def rate_channel(alt: Any, channel: Any, name: str, title: str | None = "", **axis: Any) -> Any:
-    """A channel from 0 to 1, with the ticks and the title that the report has too."""
+    """Return a channel from 0 to 1, with the ticks and the title of the report."""
     scale = alt.Scale(domain=[0, 1], nice=False)
     shown = alt.Axis(**{"values": TICKS, "format": TICK_FORMAT, "gridColor": GRID} | axis)
     said = TITLES.get(name, name.replace("_", " ")) if title == "" else title
@@ -328,7 +327,7 @@ def rate_channel(alt: Any, channel: Any, name: str, title: str | None = "", **ax
 
 
 def score_ends(scores: pl.Series) -> tuple[float, float]:
-    """The two ends of an axis of scores: 0 and 1, unless scores are beyond these or all tiny.
+    """Return the two ends of an axis of scores: 0 and 1, unless scores are outside this range or all tiny.
 
     >>> score_ends(pl.Series([0.2, 0.7])), score_ends(pl.Series([-2.0, 0.05]))
     ((0.0, 1.0), (-2.0, 0.05))
@@ -338,14 +337,14 @@ def score_ends(scores: pl.Series) -> tuple[float, float]:
 
 
 def score_channel(alt: Any, name: str, ends: tuple[float, float]) -> Any:
-    """The horizontal channel of scores, with the ticks that the report has too."""
+    """Return the horizontal channel of scores, with the ticks of the report."""
     low, high = ends
     axis = alt.Axis(values=[low + tick * (high - low) for tick in TICKS], format=TICK_FORMAT, gridColor=GRID)
     return alt.X(f"{name}:Q", title=TITLES[name], scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
 
 
 def colour_channel(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
-    """The colours of named lines, with a legend where there are several."""
+    """Return the colour channel of named lines, with a legend if there are several."""
     if len(colours) == 1:
         return alt.value(PALETTE[0])
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
@@ -360,8 +359,8 @@ def _tooltip(alt: Any, title: str, x: str, y: str) -> list[Any]:
 
 
 def draw_lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[Any], colour: Any, interpolate: str) -> list[Any]:
-    """The lines, and points over them that show and say what they are when the mouse is near."""
-    # a name of its own: charts side by side would share one selection, with a warning
+    """Draw the lines, and points over them that appear with a tooltip when the mouse is near."""
+    # unique names: charts side by side would share one selection, with a warning
     near = alt.selection_point(name=f"near_{next(_NUMBERS)}", on="pointerover", clear="pointerout", nearest=True, empty=False)
     chart = alt.Chart(points).encode(*axes, color=colour)
     width = 1.5 if points["curve"].n_unique() <= len(PALETTE) else 1
@@ -371,7 +370,7 @@ def draw_lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[An
 
 
 def _iso_f(alt: Any, x: str, y: str, values: Sequence[float]) -> list[Any]:
-    """Grey lines on which F1 is the same, from precision 1 to recall 1, and its value to the right of each."""
+    """Draw grey lines of equal F1, from precision 1 to recall 1, with the value to the right of each."""
     rows, n = [], 60
     for f in values:
         recalls = [(f / (2 - f)) ** (1 - step / n) for step in range(n + 1)]
@@ -384,7 +383,7 @@ def _iso_f(alt: Any, x: str, y: str, values: Sequence[float]) -> list[Any]:
 
 
 def _random_order(alt: Any, line: dict[str, list[float]], *, label_at: tuple[float, int, int]) -> list[Any]:
-    """A dashed line, and what it is, beside the point of it at this x, moved by dx and dy."""
+    """Draw the dashed line of a random order, with a label at this x, moved by dx and dy."""
     (x, y), (at, dx, dy) = line, label_at
     chart = alt.Chart(pl.DataFrame(line)).encode(*_axes(alt, x, y))
     label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=SOFT)

@@ -18,7 +18,7 @@ COLOURS = {
 }
 INK, SOFT, GRID, PAPER = (COLOURS[name][0] for name in ("ink", "soft", "line", "paper"))
 VERDICTS = {name: COLOURS[name][0] for name in ("better", "worse", "unclear")}
-# the first two models, then as Okabe and Ito 2008: told apart with any colour vision
+# the first two models, then as Okabe and Ito 2008: distinct with any colour vision
 PALETTE = [COLOURS["a"][0], COLOURS["b"][0], "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 SHADES = (6, 16, 26, 36, 88, 100)  # percent of the first colour, of cells from the least share of their row to the largest
 

@@ -1,4 +1,4 @@
-"""Comparisons of evaluations as people read them: a compact table, and what it says in a sentence."""
+"""Comparisons of evaluations for people: a compact table, and a sentence that sums it up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apframe.show.interval_marks import best_first
 from apframe.wording import counted, plural
 
 P_OF = {"t": "paired t test", "randomisation": "randomisation test", "bootstrap": "bootstrap"}
-"""Where p comes from, by test."""
+"""The name of each test that p comes from."""
 _LONGEST = 16  # characters of a name as the heading of a column
 _MOST_NAMED = 3  # slices or categories in a sentence
 _SEEN = 0.0005  # a difference that three digits show
@@ -24,19 +24,19 @@ _COMPACT = ["difference", "low", "high"]
 
 
 def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.DataFrame:
-    """The most telling columns of a table of `Evaluation.compare`, in the width of a terminal.
+    """Select the most informative columns of a table of `Evaluation.compare`, for the width of a terminal.
 
     Parameters
     ----------
     table
         differences from one evaluation, `run_a`
     keys
-        the columns in front that say which slice or category a row is of
+        the columns in front that name the slice or category of a row
 
     Returns
     -------
     The keys, metric, the numbers of both evaluations under their names (`a` and `b` if these are long), difference, low, high,
-    p, and q if there are keys. For several evaluations run and its value take the place of the two numbers, and p_holm that of
+    p, and q if there are keys. For several evaluations, run and its value replace the two numbers, and p_holm replaces
     p. The p values are texts, see `p_texts`.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "estimate_a": .25, "estimate_b": .5, "difference": .25,
@@ -53,7 +53,7 @@ def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.Data
 
 
 def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str, str]:
-    """The headings of the numbers of the two evaluations: their names, or `a` and `b` if these do not do as headings."""
+    """Return headings for the numbers of the two evaluations: their names, or `a` and `b` if these are too long or taken."""
     names = [table[column][0] if table.height else column for column in ("run_a", "run_b")]
     used_names = {*keys, "metric", *_COMPACT, "p", "q"}
     fit = all(len(name) <= _LONGEST and name not in used_names for name in names)
@@ -61,9 +61,9 @@ def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str
 
 
 def p_texts(table: pl.DataFrame, column: str = "p", digits: int = 3) -> pl.Series:
-    """The p values of a column (p, p_holm or q) as people read them.
+    """Return the p values of a column (p, p_holm or q) as texts.
 
-    "≤" says that p is the lowest that the resamples of the row allow, so that it may be lower.
+    "≤" means that p is the lowest value that the resamples of the row allow, so the true one may be lower.
 
     >>> rows = {"p": [.49, .002, None], "p_holm": [.49, .004, None], "method": ["bootstrap"] * 3, "n_resamples": [999] * 3}
     >>> p_texts(pl.DataFrame(rows), "p_holm").to_list()
@@ -88,8 +88,8 @@ def comparison_sentences(
 ) -> list[str]:
     """Describe a metric of a table of `Evaluation.compare` in plain words, for each pair of evaluations.
 
-    The metric is the first one of the table by default, and `unit` is what was counted as one. With keys, a sentence says how
-    many slices or categories differ, before and after the correction for their number. Up to three are named.
+    The metric is the first one of the table by default, and `unit` is the resampled unit. With keys, a sentence says how many
+    slices or categories differ, before and after the correction for their number. Up to three are named.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
     ...        "detectable": .033, "n_units": 300}
@@ -108,7 +108,7 @@ def comparison_sentences(
 
 
 def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
-    """Return the numbers without an interval, with a line for each reason.
+    """List the numbers without an interval, with a line for each reason.
 
     >>> rows = {"metric": ["AP", "APs"], "reason": [None, "annotations in fewer than 10 units"]}
     >>> without_intervals(pl.DataFrame(rows))
@@ -120,7 +120,7 @@ def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
 
 
 def interval_ends(table: pl.DataFrame) -> dict[str, str]:
-    """The intervals of the table of `Evaluation.intervals` by metric, as they stand behind the numbers.
+    """Return the intervals of a table of `Evaluation.intervals` as texts behind the numbers, by metric.
 
     >>> interval_ends(pl.DataFrame({"metric": ["AP", "APs"], "low": [0.25, None], "high": [0.5, None]}))
     {'AP': ' [0.250, 0.500]', 'APs': ' [–]'}
@@ -159,7 +159,7 @@ def how_tested(table: pl.DataFrame, unit: str = "image") -> list[str]:
 
 
 def compact_images(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The first images of a table of `Evaluation.compare(level="image")` of each metric, and what the columns are.
+    """Return the first images of a table of `Evaluation.compare(level="image")` per metric, and lines about the columns.
 
     >>> counts = {f"{count}_{name}": 1 for name in "ab" for count in ("tp", "fp", "fn")}
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "image_id": 7, "file_name": "7.jpg"}
@@ -184,7 +184,7 @@ def compact_images(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Several evaluations by a metric, the best first: its interval, how sure it is that each leads, and its ranks.
+    """Rank evaluations by a metric, the best first, with its interval, the chance that each leads, and its ranks.
 
     >>> numbers = {"estimate": .5, "low": .4, "high": .6, "share_best": .75, "rank_low": 1, "rank_high": 2}
     >>> ranks_table(pl.DataFrame([{"run": "new"} | numbers]), "AP").row(0)
@@ -198,7 +198,7 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def difference_sentences(row: dict[str, Any], n_pairs: int = 1, noun: str = "image") -> list[str]:
-    """Describe a row of a comparison: a significant difference, or what difference would be significant.
+    """Describe a row of a comparison: a significant difference, or the smallest one that would be significant.
 
     With several pairs, a difference is significant if it is so after the correction for their number.
 
@@ -237,7 +237,7 @@ def _signed(number: float) -> str:
 
 
 def reason_of(row: dict[str, Any], noun: str = "image") -> str:
-    """Why a row has no interval, in words: its column `reason`, where it has one.
+    """Return why a row has no interval, in words, from its column `reason` if it has one.
 
     >>> reason_of({"reason": "annotations in fewer than 10 units"}, "video")
     'annotations in fewer than 10 videos'

@@ -26,22 +26,22 @@ def confusion(
 ) -> alt.LayerChart:
     """Draw a confusion matrix as a heat map of the counts, or bars for the largest mistakes.
 
-    In the heat map, rows are what objects are annotated as and columns what they are predicted as, categories with most
-    confusions first; the last row is background, the last column missed. Cells are darker with their share of the row, and
-    those where detections are right have an outline. Beyond `most` categories, the others are together.
+    In the heat map, rows are annotated categories and columns predicted ones, those with most confusions first; the last row is
+    background, the last column missed. Cells are darker the larger their share of the row; right detections have an outline.
+    Categories beyond `most` share the last place.
 
     Parameters
     ----------
     confusion
         an evaluation; or a table from `Evaluation.confusion`: true_category_id, true_name, found_category_id, found_name, n
     kind
-        "matrix", or "cells" for bars of the largest cells of one category found as another
+        "matrix", or "cells" for bars of the largest cells of one category predicted as another
     most
         at most this many categories, or cells, from 1 to 60
     width
-        of the cells together in pixels, more where numbers would have no room; or of the bars
+        the width of the cells together in pixels, more if numbers would not fit; or the width of the bars
     options
-        of `Evaluation.confusion`, such as `iou_threshold` and `min_score`, with an evaluation
+        options of `Evaluation.confusion`, such as `iou_threshold` and `min_score`, with an evaluation
 
     Raises
     ------
@@ -50,9 +50,10 @@ def confusion(
     InputError, ColumnError
         there is nothing to draw; the rows are of several thresholds; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"true_category_id": [1, 1], "true_name": ["cat", "cat"], "found_category_id": [1, 2],
     ...          "found_name": ["cat", "dog"], "n": [9, 1]}
-    >>> chart = confusion(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.confusion(pl.DataFrame(table))
     """
     alt = load_altair()
     one_of("kind", kind, ("matrix", "cells"))
@@ -69,7 +70,7 @@ def confusion(
 
 
 def _placed(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
-    """The cells: n, and of both sides the place (null for none) and the label of its own category; what places are called."""
+    """Return the cells with n, and for both sides the place (null for none) and the category's label; and the places' names."""
     both = (table.select(category_id=f"{side}_category_id", name=f"{side}_name") for side in SIDES)
     categories = pl.concat(both, how="vertical_relaxed").drop_nulls("category_id").unique("category_id").sort("category_id")
     categories = unique_names(categories)
@@ -83,7 +84,7 @@ def _placed(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _folded(cells: pl.DataFrame, labels: list[str]) -> pl.DataFrame:
-    """The cells with one row and column for each place."""
+    """Sum the cells to one row and column for each place."""
     folded = cells.group_by(SIDES).agg(pl.col("n").sum()).sort(SIDES, nulls_last=True)
     names = [pl.Series([*names]).gather(folded[side].fill_null(len(labels))).alias(side)
              for side, names in axes_of(labels).items()]  # fmt: skip
@@ -142,7 +143,7 @@ def _draw_cells(alt: Any, table: pl.DataFrame, most: int, width: int) -> Any:
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
-    """The IoU threshold, the area range and the lowest scores, where the table has them."""
+    """Return a line with the IoU threshold, the area range and the lowest scores, if the table has them."""
     if "min_score" not in table.columns:
         return shared_conditions(table)
     scores: list[float | None] = table.filter(pl.col("found_category_id").is_not_null())["min_score"].unique().sort().to_list()

@@ -12,20 +12,20 @@ MOST_CATEGORIES = 30
 BACKGROUND, MISSED = "background", "missed"
 SIDES = ("true", "found")
 SHARES = (0.05, 0.2, 0.4, 0.6, 0.8)  # of the row, above which a cell is darker
-DARK = 5  # the shade from which on numbers are light
+DARK = 5  # from this shade on, numbers are light
 
 
 def chosen_categories(cells: pl.DataFrame, categories: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
-    """The places of categories in a matrix, those with most confusions first, and what the places are called.
+    """Return the places of categories in a matrix, those with most confusions first, and the names of the places.
 
     Parameters
     ----------
     cells
         true_category_id and found_category_id, null for none, and n
     categories
-        category_id, label and other columns, in the order of equal ones
+        category_id, label and other columns; their order breaks ties
     most
-        the categories beyond so many share the last place
+        the number of places of their own; the other categories share the last place
 
     >>> cells = pl.DataFrame({"true_category_id": [1, 2], "found_category_id": [1, 3], "n": [9, 4]})
     >>> categories = pl.DataFrame({"category_id": [1, 2, 3], "label": ["cat", "dog", "fox"]})
@@ -50,7 +50,7 @@ def chosen_categories(cells: pl.DataFrame, categories: pl.DataFrame, most: int) 
 
 
 def axes_of(labels: Sequence[str]) -> dict[str, list[str]]:
-    """The names of the rows and of the columns: after the categories background and missed, unlike any of them.
+    """Return the names of rows and columns: the categories, then background or missed, renamed if a category has the name.
 
     >>> axes_of(["cat", "missed"])
     {'true': ['cat', 'missed', 'background'], 'found': ['cat', 'missed', 'missed_']}
@@ -65,7 +65,7 @@ def _unlike(name: str, others: Sequence[str]) -> str:
 
 
 def shade_steps(shares: pl.Series) -> pl.Series:
-    """The shades of cells by their share of the row: from 1, for the smallest, to 6.
+    """Return the shades of cells by their share of the row: from 1, for the smallest, to 6.
 
     >>> shade_steps(pl.Series([0.01, 0.05, 0.3, 1.0])).to_list()
     [1, 1, 3, 6]

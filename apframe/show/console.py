@@ -15,10 +15,10 @@ from apframe.protocols.published import departures
 def summary_lines(
     summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = (), intervals: pl.DataFrame | None = None
 ) -> list[str]:
-    """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
+    """Return a line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
 
-    A further line says in what the parameters depart from those that were published, and which numbers have a threshold that is
-    not evaluated; then there is a line for each note on the data. `intervals`, from `Evaluation.intervals`, stand beside the
+    Another line says which parameters differ from the published ones, and which numbers have a threshold that was not
+    evaluated; then there is a line for each note on the data. `intervals`, from `Evaluation.intervals`, stand beside the
     numbers, and further lines say why some have none.
 
     >>> from apframe.protocols.coco import COCO
@@ -50,7 +50,7 @@ def summary_lines(
 
 
 def closing_lines(protocol: Protocol, notes: Sequence[str]) -> list[str]:
-    """The lines below numbers: departures from the published protocol, headline numbers that are not evaluated, and notes."""
+    """Return the lines below numbers: departures from the published protocol, numbers not evaluated, and notes."""
     missing = [line.metric for line in headlines(protocol, with_parts=True) if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
@@ -59,7 +59,7 @@ def closing_lines(protocol: Protocol, notes: Sequence[str]) -> list[str]:
 
 
 def lines_within(width: int | None, lines: Sequence[str]) -> list[str]:
-    """The lines of a summary, with AP and AR as abbreviations alone where they are wider; None: any width.
+    """Return the lines of a summary, with AP and AR abbreviated if they exceed the width; None allows any width.
 
     >>> lines_within(40, [" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']

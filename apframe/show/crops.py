@@ -8,8 +8,8 @@ from apframe.show.drawings import CROP, RATIO, picture_sizes
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import upright
 
-_MARGIN = 0.5  # of the size of the subject: on each of its sides
-_TIGHT = 0.125  # the same at least: for more, a crop is not made larger than its picture in one direction
+_MARGIN = 0.5  # of the size of the subject, on each side
+_TIGHT = 0.125  # the smallest such margin: no crop exceeds its picture in one direction for a wider one
 
 
 def crop_pictures(objects: pl.DataFrame, least: float = 0.25) -> pl.DataFrame:
@@ -21,7 +21,7 @@ def crop_pictures(objects: pl.DataFrame, least: float = 0.25) -> pl.DataFrame:
     Parameters
     ----------
     objects
-        as `draw_objects` takes them, but intervals and cuboids, which have no pictures
+        the columns of `draw_objects`, without intervals and cuboids, which have no pictures
     least
         the smallest width of a crop, as a share of the longer side of its picture
 

@@ -23,8 +23,8 @@ def draws(
 ) -> alt.LayerChart:
     """Draw the values of one number in resamples as a histogram, and mark the number itself and its interval.
 
-    Of a difference, draws above and below 0 have colours of their own, and 0 is the edge of a bar. Draws without a value are
-    left out.
+    For a difference, draws above and below 0 have different colours, and 0 is the edge of a bar. Draws without a value are left
+    out.
 
     Parameters
     ----------
@@ -33,20 +33,20 @@ def draws(
     confidence
         the share of the draws within the interval
     bins
-        about how many bars
+        the approximate number of bars
     options
-        of `Evaluation.draws`, such as `other` and `metric`, with an evaluation
+        options of `Evaluation.draws`, such as `other` and `metric`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; a share or a number of bars that cannot be; an unknown option
+        Altair is not installed; the confidence or the number of bars is out of range; an unknown option
     InputError, ColumnError
         no draw has a value, or the draws are of several numbers; columns are missing
 
-    >>> draws = pl.DataFrame({"metric": ["AP"] * 4, "estimate": [0.3] * 4, "value": [0.2, 0.3, 0.3, 0.4]})
-    >>> chart = draws(draws)  # doctest: +SKIP
-    >>> chart.save("draws.html")  # doctest: +SKIP
+    >>> import apframe as apf
+    >>> table = pl.DataFrame({"metric": ["AP"] * 4, "estimate": [0.3] * 4, "value": [0.2, 0.3, 0.3, 0.4]})
+    >>> chart = apf.plot.draws(table)
     """
     alt, table = load_altair(), table_of(draws, "draws", "draws", ["metric", "estimate", "value"], options)
     bins = whole_number("bins", bins, max_value=1000)
@@ -89,7 +89,7 @@ def draws(
 
 
 def _bars(values: pl.Series, bins: int) -> pl.DataFrame:
-    """from, to and draws of each bar: all as wide, 0 on an edge, the last one closed.
+    """Return from, to and draws of each bar: all have one width, 0 is an edge, and the last bar is closed.
 
     >>> _bars(pl.Series([-0.25, 0.25, 0.5]), 3).rows()
     [(-0.25, 0.0, 1), (0.0, 0.25, 0), (0.25, 0.5, 2)]

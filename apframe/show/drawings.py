@@ -1,7 +1,7 @@
 """Objects over a picture as SVG: boxes, outlines of masks, skeletons, rotated boxes; intervals as bars, cuboids from above.
 
-The stroke says who drew an object: it is solid for the ground truth, dashed and dotted for models. A sign and a word say what
-became of it. Colours repeat both. All strokes have a dark edge, so that they are seen on light and dark pictures.
+The stroke shows the source of an object: solid for the ground truth, dashed and dotted for models. A sign and a word show its
+outcome. Colours repeat both. All strokes have a dark edge, so that they stand out on light and dark pictures.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MODELS = tuple(ascii_lowercase)
 """The roles of models, in order."""
 SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
 IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
-"""The outcomes; a detection is found where it is a true positive."""
+"""The outcomes in words."""
 RATIO = 4 / 3
 """The width of a crop by its height."""
 CROP = ("crop_x", "crop_y", "crop_width")
-_VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
-_ABOVE, _BELOW = 20, 8  # units: what is free above the lanes of a video, for the first label, and below them
-_GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
+_VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and that of its bar
+_ABOVE, _BELOW = 20, 8  # units: the free space above the lanes of a video, for the first label, and below them
+_GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; the free share at each edge
 _NARROWEST, _FLATTEST = 0.75, 0.5  # pictures of the ground: width by height at least, and height by width
 
 
@@ -52,7 +52,7 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     Parameters
     ----------
     objects
-        as `draw_objects` takes them
+        the columns of `draw_objects`
 
     Returns
     -------
@@ -71,25 +71,25 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
 def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
     """Draw each object in SVG, in the coordinates of its picture.
 
-    What is drawn is the first of these that the row has: an interval, a cuboid, the outline of a mask, keypoints, corners, a
-    box with an angle, a box.
+    Each row is drawn as the first of these that it has: an interval, a cuboid, the outline of a mask, keypoints, corners, a box
+    with an angle, a box.
 
     Parameters
     ----------
     objects
-        - image_id: objects with the same are in one picture; image_width and image_height (null or absent where unknown)
+        - image_id: objects with the same id are in one picture; image_width and image_height (null or absent where unknown)
         - role: "truth", or "a", "b", ... for the models; outcome: "tp", "fp", "fn" or "ignored"
-        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null. True
+        - label: a few words beside the object, after the sign of the outcome; null draws no text. True
           positives have none, as their annotation has one, unless the picture is about them
-        - title: what is known about it, which is shown when the mouse is over it; the label where it is null or absent
-        - is_subject: whether the picture is about the object; about none if the column is absent
+        - title: the details shown when the mouse is over the object; the label if it is null or absent
+        - is_subject: true if the picture is about the object; false for all if the column is absent
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
           with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
-        - score: elements of detections carry it, rounded to six digits, if the column is there
+        - score: an attribute of the elements of detections, rounded to six digits, if the column is present
         - crop_x, crop_y, crop_width: the part of the picture that is seen, as `crop_pictures` gives it. Labels are inside it
     pixels
-        about how wide pictures, or their crops, will be on the screen, and 0.7 of it how high at most: labels are as large as
-        can be read there
+        the approximate width of pictures, or their crops, on the screen; their height is at most 0.7 of it. Labels are as large
+        as can be read there
 
     Returns
     -------
@@ -99,7 +99,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
     Raises
     ------
     RowError
-        a shape cannot be right; evaluations refuse such rows before
+        a shape is malformed; evaluations reject such rows earlier
 
     >>> box = {"image_id": [1], "role": ["a"], "outcome": ["fp"], "label": ["<b>"], "x": [5.0], "y": [30.0], "width": [10.0],
     ...        "height": [20.0]}
@@ -141,13 +141,13 @@ def picture(
     elements
         shapes and texts that `draw_objects` made, the last one on top
     width, height
-        of the picture, in the units of the objects' coordinates
+        the size of the picture, in the units of the objects' coordinates
     href
-        where the picture is, or "#" and its id among the `definitions` of the page; without one there is a grey frame
+        the address of the picture, or "#" and its id among the `definitions` of the page; None draws a grey frame
     title
-        what can be seen, in words
+        a description of the picture
     crop
-        crop_x, crop_y and crop_width: show only this part, see `crop_pictures`
+        crop_x, crop_y and crop_width of the part that is shown, see `crop_pictures`
 
     >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
     <div class="drawing" style="aspect-ratio:4/3"><div class="whole"><img src="a b.jpg" alt="" loading="lazy">\
@@ -182,7 +182,7 @@ preserveAspectRatio="none"/></svg>'
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return a line that says how the ground truth and each model are drawn, and what the signs mean.
+    """Return a line that explains the strokes of the ground truth and of each model, and the signs.
 
     >>> legend(["old", "new"]).count("<svg")
     3
@@ -199,7 +199,7 @@ def legend(names: Sequence[str]) -> str:
 
 
 def _placed(objects: pl.DataFrame) -> pl.DataFrame:
-    """The objects in the coordinates of their picture: intervals as bars, each in a lane of its video; cuboids from above."""
+    """Place the objects in their picture: intervals as bars, each in a lane of its video, and cuboids from above."""
     if CENTRE[0] in objects.columns:
         return _from_above(objects)
     if not _are_intervals(objects):
@@ -218,9 +218,9 @@ def _placed(objects: pl.DataFrame) -> pl.DataFrame:
 
 
 def _from_above(objects: pl.DataFrame) -> pl.DataFrame:
-    """The footprints of cuboids as rotated boxes: x goes to the right, y up. What is not known is 1 m, and not turned.
+    """Return the footprints of cuboids as rotated boxes, x to the right and y up; unknown sizes are 1 m, unknown yaw is 0.
 
-    Objects without a cuboid are not drawn. There is ground beside objects that are all on a line: no picture is a strip.
+    Objects without a cuboid are not drawn. Objects on a line get ground beside them, so that no picture is a strip.
     """
     for name, usual in {**dict.fromkeys(SIZES, 1.0), YAW: 0.0}.items():
         filled = pl.col(name).fill_null(usual) if name in objects.columns else pl.lit(usual)
@@ -249,10 +249,10 @@ def _are_intervals(objects: pl.DataFrame) -> bool:
 
 
 def _texts(frame: pl.DataFrame, pixels: int) -> pl.Series:
-    """The labels of objects as SVG, without the beginning of their elements. Where there is a crop they are placed inside it.
+    """Return the labels of objects as SVG, without the beginning of their elements; in a crop they are placed inside it.
 
-    Those of the ground truth are rather below the object, those of models above it. In videos each object has a lane of its
-    own, with room above it.
+    Labels of the ground truth prefer the place below the object, those of models the place above it. In videos each object has
+    a lane of its own, with room above it.
     """
     sizes = picture_sizes(frame).select("image_id", across="width", down="height")
     is_truth, is_subject = pl.col("role").cast(pl.String) == TRUTH, pl.col("is_subject").fill_null(False)
@@ -273,7 +273,7 @@ def _texts(frame: pl.DataFrame, pixels: int) -> pl.Series:
 
 
 def _scores(frame: pl.DataFrame) -> pl.Expr:
-    """The scores of detections as an attribute; null for annotations."""
+    """Return the scores of detections as an attribute; null for annotations."""
     if "score" not in frame.columns:
         return pl.lit(None, pl.String)
     is_detection = pl.col("role").cast(pl.String) != TRUTH
@@ -282,12 +282,12 @@ def _scores(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
-    """The objects with their lines, `path`, and single points, `dots`, as SVG writes them."""
+    """Add the lines of the objects, `path`, and their single points, `dots`, as SVG paths."""
     x, y, width, height = map(pl.col, BOX)
     box = pl.format("M{} {}H{}V{}H{}z", *map(_number, (x, y, x + width, y + height, x)))
     frame = frame.with_columns(path=box, dots=pl.lit(None, pl.String))
     if "outline" in frame.columns:
-        # each point from the one before it, which takes fewer characters
+        # each point relative to the one before, which needs fewer characters
         begin = pl.element().list.head(2).list.eval(_number(pl.element())).list.join(" ")
         steps = (
             pl.element()
@@ -306,7 +306,7 @@ def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
-    """The paths of objects with keypoints: lines of the skeleton, and a dot for each point. Those at 0, 0, 0 are nowhere."""
+    """Add the paths of objects with keypoints: lines of the skeleton, and a dot for each point but those at 0, 0, 0."""
     rows = frame.with_row_index("row")
     x, y, visible = (pl.col("keypoints").list.gather_every(3, side) for side in range(3))
     points = rows.select("row", a=x, b=y, visible=visible).drop_nulls("a").explode("a", "b", "visible")
@@ -332,7 +332,7 @@ def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
-    """The paths of rotated boxes, where a row has corners or an angle."""
+    """Add the paths of rotated boxes to the rows with corners or an angle."""
     from apframe.tables.shapes.corners import quadrilaterals  # brings in NumPy
 
     is_turned = pl.any_horizontal(pl.col(name).is_not_null() for name in ("corners", "angle") if name in frame.columns)
@@ -350,7 +350,7 @@ def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number(value: pl.Expr) -> pl.Expr:
-    """Numbers as SVG writes them, with one digit behind the point where it is not 0."""
+    """Write numbers for SVG, with one decimal if it is not 0."""
     return (value.cast(pl.Float64).round(1) + 0.0).cast(pl.String).str.strip_suffix(".0")
 
 

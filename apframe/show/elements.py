@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG. All text that is put into them is escaped, wherever it comes from."""
+"""Elements of HTML and SVG. All text in them is escaped, whatever its source."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from html import escape
 
 
 class Markup(str):
-    """Text that is HTML or SVG already, and is not escaped again."""
+    """Text that is HTML or SVG already, so it is not escaped again."""
 
     __slots__ = ()
 
 
 Child = str | Iterable["Child"] | None
-_EMPTY = {"br", "meta", "link", "input", "img", "hr"}  # elements of HTML that have no end
+_EMPTY = {"br", "meta", "link", "input", "img", "hr"}  # elements of HTML without an end tag
 
 
 def element(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """Return one element. Children are text, which is escaped, markup, or any number of these in a list; None is nothing.
+    """Return one element. Children are text, which is escaped, markup, or lists of these; None adds nothing.
 
-    Attributes are escaped too. Those that are None or False are left out, and True stands for an attribute without a value. An
+    Attributes are escaped too. Those that are None or False are left out, and True makes an attribute without a value. An
     underscore at the end of a name is dropped, and others become hyphens: `class_`, `data_kind`.
 
     >>> element("td", "a<b", class_="name", data_kind='"cls"', hidden=False)
@@ -38,7 +38,7 @@ def element(name: str, /, *children: Child, **attributes: str | float | bool | N
 
 
 def joined(*children: Child) -> Markup:
-    """Return children, as `element` takes them, one after the other.
+    """Return the children that `element` accepts, one after the other.
 
     >>> joined("a&b", None, [element("br")])
     'a&amp;b<br>'
@@ -55,9 +55,9 @@ def joined(*children: Child) -> Markup:
 
 
 def svg(parts: Child, class_: str, width: int, height: int, label: str | None = None, role: str = "img") -> Markup:
-    """Return a drawing of this size. Screen readers say its label, or skip a drawing that has none.
+    """Return a drawing of this size. Screen readers read its label, or skip a drawing without one.
 
-    One with links is a "group": they are not read inside an "img".
+    A drawing with links has the role "group", as links inside an "img" are not read.
 
     >>> svg([], "bars", 4, 3)
     '<svg class="bars" viewBox="0 0 4 3" width="4" height="3" aria-hidden="true"></svg>'
@@ -67,7 +67,7 @@ def svg(parts: Child, class_: str, width: int, height: int, label: str | None = 
 
 
 def scrolling(content: Markup, class_: str, label: str) -> Markup:
-    """Return a box for what may be larger than the screen; the keyboard scrolls it too.
+    """Return a box for content that may be larger than the screen; the keyboard scrolls it too.
 
     >>> scrolling(Markup("..."), "wide", "a chart")
     '<div class="wide" tabindex="0" role="region" aria-label="a chart">...</div>'

@@ -1,4 +1,4 @@
-"""A chart of what the kinds of errors cost: bars of the AP that each loses, for models and slices beside each other."""
+"""A chart of what error types cost: bars of the AP that each loses, for models and slices side by side."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def error_impact(
     width: int = 320,
     **options: Any,
 ) -> alt.LayerChart:
-    """A bar for each kind of error, as long as the AP that it costs: what fixing that kind alone would give.
+    """Draw a bar for each error type, as long as the AP that fixing this type alone would gain.
 
-    Bars of several models or slices stand one below the other; of two, those of the second one are hollow. Fixing several kinds
-    at once does not give the sum of their bars. Bars below 0 stand to the left of 0. The legend has AP as it is.
+    Bars of several models or slices stand one below the other; with two, those of the second are hollow. Fixing several types
+    at once does not gain the sum of their bars. Bars below 0 extend to the left of 0. The legend has the AP before any fix.
 
     Parameters
     ----------
@@ -45,22 +45,22 @@ def error_impact(
         a dict from names to tables: error, n, ap, delta_ap, and with intervals low and high. Rows of single categories are left
         out; columns in front, such as keys of `by` or `run`, name the models or slices
     kinds
-        the kinds to draw, in this order: names of `apf.error_kinds()`
+        the error types to draw, in this order: names of `apf.error_kinds()`
     width
-        of the bars alone, in pixels
+        the width of the bars alone, in pixels
     options
-        of `Evaluation.error_impact`, such as `by` or `iou_threshold`, with an evaluation
+        options of `Evaluation.error_impact`, such as `by` or `iou_threshold`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; an unknown kind; two rows of one kind and model; an unknown option
+        Altair is not installed; an unknown error type; two rows of one type and model; an unknown option
     InputError, ColumnError
         there is nothing to draw, or more than seven models and slices; columns are missing
 
+    >>> import apframe as apf
     >>> impact = pl.DataFrame({"error": ["cls", "bkg"], "n": [3, 40], "ap": [0.4, 0.4], "delta_ap": [0.01, 0.05]})
-    >>> chart = error_impact({"model_a": impact})  # doctest: +SKIP
-    >>> chart.save("errors.html")  # doctest: +SKIP
+    >>> chart = apf.plot.error_impact({"model_a": impact})
     """
     alt = load_altair()
     given = [kinds] if isinstance(kinds, str) else list(kinds)
@@ -68,7 +68,7 @@ def error_impact(
     table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options, wishes={"intervals": True})
     marks = error_marks(table, chosen)
     if not marks["delta_ap"].count():
-        why = "no row is of these kinds" if marks.is_empty() else "delta_ap is null throughout: annotations are missing"
+        why = "no row has these error types" if marks.is_empty() else "delta_ap is null throughout: annotations are missing"
         raise InputError("there is nothing to draw", why, table="impact")
     aps = marks.unique("bar", keep="first", maintain_order=True).select("bar", "ap")
     names = {bar: " · ".join(filter(None, [bar, f"AP {ap:.3f}" if ap is not None else ""])) for bar, ap in aps.iter_rows()}
@@ -101,7 +101,7 @@ def error_impact(
 
 
 def error_marks(impact: pl.DataFrame, kinds: Sequence[str] = tuple(KIND_WORDS)) -> pl.DataFrame:
-    """The bars of a table from `Evaluation.error_impact`: those of a model or slice one below the other, in the order of kinds.
+    """Return the bars of a table from `Evaluation.error_impact`, by model or slice and in the order of the error types.
 
     Columns: bar (the name of the model or slice), error, kind (in words), n, ap, delta_ap (the length of the bar), low and high
     (of its interval, null without one).
@@ -109,7 +109,7 @@ def error_marks(impact: pl.DataFrame, kinds: Sequence[str] = tuple(KIND_WORDS)) 
     Raises
     ------
     ParameterError
-        two rows of one kind and bar
+        two rows of one error type and bar
 
     >>> impact = pl.DataFrame({"model": ["a"] * 2, "error": ["bkg", "cls"], "n": [40, 3], "ap": 0.4, "delta_ap": [0.05, 0.01]})
     >>> error_marks(impact).select("bar", "kind", "delta_ap").rows()

@@ -1,4 +1,4 @@
-"""Tables of results: frames that print their most telling columns, as many as there is room for."""
+"""Tables of results: frames that print their most informative columns, as many as there is room for."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _DETAILS = (
 class FittedTable(pl.DataFrame):
     """A frame like any other, but printed within the width of the terminal, and of the page in notebooks.
 
-    Columns that do not fit are named below the table; of both ends of an interval, or both estimates, none is shown alone.
-    Sorting and filtering keep this type. A number of columns that `pl.Config` sets wins: Polars then prints it as any frame.
+    Columns that do not fit are named below the table; the two ends of an interval, or two estimates, are shown or left out
+    together. Sorting and filtering keep this type. If `pl.Config` sets a number of columns, Polars prints the table instead.
 
     Attributes
     ----------
     digits
-        the number of decimals that are printed, if `pl.Config` sets none
+        the number of decimals, if `pl.Config` sets none
     """
 
     digits: ClassVar[int]
 
     @property
     def expendable(self) -> Sequence[str]:
-        """The least informative columns, in the order in which they are left out; after them the last ones are."""
+        """The least informative columns, in the order in which they are left out; the last columns follow them."""
         raise NotImplementedError
 
     def sort(self, *by: Any, **options: Any) -> Self:
@@ -67,7 +67,7 @@ class FittedTable(pl.DataFrame):
         return page + f"<p>{escape(not_shown(left_out, None).strip())}</p>" * bool(left_out)
 
     def _fit(self, width: int | None) -> tuple[str, list[str]]:
-        """The table as text within a width, and the columns that are left out."""
+        """Return the table as text within a width, and the columns that are left out."""
         groups = dict[str, list[str]]()
         for name in [*self.expendable, *(name for name in reversed(self.columns) if name not in self.expendable)]:
             groups.setdefault(_END.sub("", name), []).append(name)
@@ -82,12 +82,12 @@ class FittedTable(pl.DataFrame):
         return self.digits if chosen is None else chosen
 
     def _with_shape(self, drawn: str) -> str:
-        """The shape of the whole table in place of that of its part."""
+        """Replace the shape of the printed part by that of the whole table."""
         return re.sub(r"(shape: \([\d_]+, )[\d_]+", rf"\g<1>{self.width}", drawn, count=1)
 
 
 class SliceTable(FittedTable):
-    """Numbers of slices, a column for each. The recalls tell least, but more if they allow more detections.
+    """Numbers of slices, a column for each. Recalls of few detections are less informative than others, and all less than AP.
 
     >>> with pl.Config(tbl_width_chars=50, tbl_hide_column_data_types=True):
     ...     SliceTable({"night": [True], "AP": [0.25], "AP50": [0.5], "AR1": [0.5], "AR100": [0.5], "n_images": [3]})
@@ -113,7 +113,7 @@ class SliceTable(FittedTable):
 
 
 class ComparisonTable(FittedTable):
-    """Numbers with their intervals, or differences of them, a row for each. The runs tell least if all rows have the same.
+    """Numbers with their intervals, or differences of them, a row for each. A run that is the same in all rows can be left out.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": 0.25, "low": 0.125, "high": 0.375, "p": 0.01}
     >>> with pl.Config(tbl_width_chars=54, tbl_hide_column_data_types=True):

@@ -22,9 +22,9 @@ def evaluation_html(
     notes: Sequence[str] = (),
     tables: Sequence[str] = (),
 ) -> str:
-    """The headline numbers as an HTML table, what each is a mean of beside it; a dash where nothing was evaluated.
+    """Return the headline numbers as an HTML table, with what each averages; a dash where nothing was evaluated.
 
-    Notes on the data follow the line above the table. `tables` are shown instead of the numbers if there are any.
+    Notes on the data stand above the table. `tables` replace the numbers if there are any.
     """
     values = dict(summary.rows())
     lines = headlines(protocol, with_parts=True)

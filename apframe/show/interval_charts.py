@@ -36,8 +36,8 @@ def intervals(
 
     Differences have a line at 0. A dot is filled if its interval excludes 0, in green where the second model is better and in
     red where it is worse, and hollow otherwise. Among many intervals, some exclude 0 by chance: the false discovery rate `q`
-    stands beside the number. The largest differences come first, or the lowest numbers. Rows without an interval come last and
-    have a dot alone, rows without a number neither. If only the metric differs, rows stand in the order of the frame.
+    stands beside the number. The largest differences come first, or the lowest numbers. Rows without an interval come last,
+    with only a dot; rows without a number have no mark. If only the metric differs, rows keep the order of the frame.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def intervals(
         of runs: keys, low, high, and difference or estimate
     by
         the columns that distinguish the rows; when left out, those before the numbers that have more than one value (`name`
-        stands for `category_id` too). With an evaluation, what it is sliced by
+        stands for `category_id` too). An evaluation is sliced by these columns
     colour
         the column whose values stand side by side, up to seven of them; the models, if there are several and rows differ in
         something else too
     width
-        of the dots and lines alone, in pixels
+        the width of the dots and lines alone, in pixels
     options
-        of `Evaluation.intervals`, such as `metrics` and `level`, with an evaluation; with `other`, those of
+        options of `Evaluation.intervals`, such as `metrics` and `level`, with an evaluation; with `other`, those of
         `Evaluation.compare`
 
     Raises
@@ -63,10 +63,10 @@ def intervals(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> classes = pl.DataFrame({"name": ["cat", "dog"], "metric": ["AP"] * 2, "estimate": [0.2, 0.4], "low": [0.1, 0.3],
     ...                         "high": [0.3, 0.5]})
-    >>> chart = intervals(classes)  # doctest: +SKIP
-    >>> chart.save("classes.html")  # doctest: +SKIP
+    >>> chart = apf.plot.intervals(classes)
     """
     alt, method = load_altair(), "compare" if "other" in options else "intervals"
     if by is not None and is_made(intervals, method):
@@ -105,19 +105,19 @@ def intervals(
 def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerChart:
     """Draw a leaderboard as dots with intervals, the best run first, and how often each run leads beside them.
 
-    Intervals of two runs can overlap although one is surely better: both saw the same images. Read the shares and ranks, or
-    compare the two.
+    Intervals of two runs can overlap although one is significantly better, as both saw the same images. Read the shares and
+    ranks, or compare the two.
 
     Parameters
     ----------
     board
         stored runs, or an evaluation of search runs by one measure; or a table from `RunSets.leaderboard(metric,
         intervals=True)` or `RunEvaluation.leaderboard`: run, the metric, low, high, and share_best, rank_low and rank_high if
-        they are to be shown
+        they should be shown
     width
-        of the dots and lines alone, in pixels
+        the width of the dots and lines alone, in pixels
     options
-        of the method `leaderboard`, such as `sort_by` for the metric, with runs
+        options of the method `leaderboard`, such as `sort_by` for the metric, with runs
 
     Raises
     ------
@@ -126,8 +126,9 @@ def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerCha
     InputError, ColumnError
         there are no intervals, no rows, or several measures; columns are missing
 
+    >>> import apframe as apf
     >>> board = pl.DataFrame({"run": ["b", "a"], "AP": [0.4, 0.3], "low": [0.35, 0.2], "high": [0.5, 0.45]})
-    >>> chart = leaderboard(board)  # doctest: +SKIP
+    >>> chart = apf.plot.leaderboard(board)
     """
     alt, table = load_altair(), _board(board, ["run"], options)
     metric, called = _ranked(table)
@@ -159,9 +160,8 @@ def over_tag(
 ) -> alt.LayerChart:
     """Draw a metric of stored runs over one of their tags, such as the epoch or the learning rate, with its intervals.
 
-    Numbers and dates, also those in texts, are in their order and as far apart as they are; other texts are in the order of the
-    board. A line joins the runs where each has a value of its own. Runs without the tag or the metric (null or NaN) are left
-    out.
+    Numbers and dates, also those in texts, are drawn to scale; other texts are drawn evenly spaced, in the order of the board.
+    A line joins the runs if each has a different value. Runs without the tag or the metric (null or NaN) are left out.
 
     Parameters
     ----------
@@ -170,22 +170,23 @@ def over_tag(
     tag
         the column for the horizontal axis: numbers, dates such as 2026-11-02 (in UTC without a time zone), texts or flags
     colour
-        another tag, whose values are lines of their own
+        another tag; each of its values has a line
     log
-        a logarithmic axis, for numbers above 0 such as learning rates
+        True for a logarithmic axis, for numbers above 0 such as learning rates
     options
-        of `RunSets.leaderboard`, such as `sort_by` for the metric, with runs
+        options of `RunSets.leaderboard`, such as `sort_by` for the metric, with runs
 
     Raises
     ------
     ParameterError
-        Altair is not installed; an unknown option; a logarithmic axis for what is not above 0; some values of the tag are
-        numbers or dates and others are not
+        Altair is not installed; an unknown option; a logarithmic axis for values that are not above 0; some values of the tag
+        are numbers or dates and others are not
     InputError, ColumnError
         there are no intervals, or nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> board = pl.DataFrame({"run": ["a", "b"], "epoch": [1, 2], "AP": [0.3, 0.4], "low": [0.2, 0.35], "high": [0.45, 0.5]})
-    >>> chart = over_tag(board, "epoch")  # doctest: +SKIP
+    >>> chart = apf.plot.over_tag(board, "epoch")
     """
     alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
     metric, called = _ranked(table)
@@ -221,7 +222,7 @@ def over_tag(
 
 
 def _with_pairs(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with one column for the two runs, if each of them differs from row to row."""
+    """Merge the two runs of each row into one column, if both differ from row to row."""
     if not {"run_a", "run_b"} <= set(table.columns) or table["run_a"].n_unique() < 2:
         return table
     pair = pl.concat_str("run_b", pl.lit(" − "), "run_a").alias(_PAIR)
@@ -229,7 +230,7 @@ def _with_pairs(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keys(table: pl.DataFrame, by: Keys | None, colour: str | None) -> tuple[list[str], str | None]:
-    """The columns that distinguish the rows, and the one whose values stand side by side."""
+    """Return the columns that distinguish the rows, and the one whose values stand side by side."""
     numbers = ("estimate", "estimate_a", "difference", "low")
     first = min(table.columns.index(name) for name in numbers if name in table.columns)
     telling = telling_columns(table, table.columns[:first])
@@ -243,7 +244,7 @@ def _keys(table: pl.DataFrame, by: Keys | None, colour: str | None) -> tuple[lis
 
 
 def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) -> pl.DataFrame:
-    """label, colour, and the columns of `interval_marks`, of each row."""
+    """Return label, colour, and the columns of `interval_marks`, for each row."""
     refuse_missing("intervals", table, [*keys, value, "low", "high", *([] if colour is None else [colour])])
     if table.is_empty():
         raise InputError("there is nothing to draw", "it has no rows", table="intervals")
@@ -263,10 +264,9 @@ def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) 
 
 
 def _dots(alt: Any, rows: pl.DataFrame, labels: list[str], titles: tuple[str, str | None, str], width: int) -> list[Any]:
-    """The intervals, the dots on them and the numbers beside them.
+    """Draw the intervals, the dots on them and the numbers beside them.
 
-    `rows` have label, colour, the columns of `interval_marks`, and text; `titles` are those of the labels, the colours and the
-    numbers.
+    `rows` have label, colour, the columns of `interval_marks`, and text; `titles` name the labels, the colours and the numbers.
     """
     of_labels, of_colours, of_numbers = titles
     several = rows["colour"].n_unique() > 1
@@ -298,7 +298,7 @@ def _dots(alt: Any, rows: pl.DataFrame, labels: list[str], titles: tuple[str, st
 
 
 def draw_intervals(alt: Any, chart: Any, along: str, **shown: Any) -> list[Any]:
-    """The lines of the intervals that are known, from low to high along an axis, and the caps at their ends.
+    """Draw the known intervals as lines from low to high along an axis, with caps at their ends.
 
     `shown` are the title, the scale and the axis of the channel, "x" or "y".
     """
@@ -316,7 +316,7 @@ def _names(rows: pl.DataFrame) -> list[str]:
 
 
 def _paint(alt: Any, rows: pl.DataFrame, title: str | None, channel: Any = None) -> Any:
-    """The colours of the rows; the channel of colour alone has a legend."""
+    """Return a channel with the colours of the rows; only the colour channel itself has a legend."""
     names = _names(rows)
     if len(names) == 1:
         return alt.value(PALETTE[0])
@@ -327,13 +327,13 @@ def _paint(alt: Any, rows: pl.DataFrame, title: str | None, channel: Any = None)
 
 
 def _numbers(alt: Any, title: str) -> list[Any]:
-    """The tooltips of a number and the ends of its interval."""
+    """Return the tooltips of a number and the ends of its interval."""
     named = {"value": title, "low": "low", "high": "high"}
     return [alt.Tooltip(f"{name}:Q", title=called, format=".4f") for name, called in named.items()]
 
 
 def pair_of(table: pl.DataFrame) -> str:
-    """The two runs of a difference, if they are the same in every row.
+    """Return the two runs of a difference if they are the same in every row, otherwise an empty text.
 
     >>> pair_of(pl.DataFrame({"run_a": ["old"] * 2, "run_b": ["new"] * 2}))
     'new − old'
@@ -343,7 +343,7 @@ def pair_of(table: pl.DataFrame) -> str:
 
 
 def _metric(table: pl.DataFrame) -> str:
-    """The name of the metric, if all rows have the same."""
+    """Return the name of the metric if all rows have the same, otherwise an empty text."""
     named = [table[name].unique() for name in _METRIC if name in table.columns]
     return str(named[0][0]) if named and len(named[0]) == 1 else ""
 
@@ -353,9 +353,9 @@ def _board(board: Any, needs: list[str], options: dict[str, Any]) -> pl.DataFram
 
 
 def _ranked(board: pl.DataFrame) -> tuple[str, str]:
-    """The column of the numbers of a leaderboard, and what the metric is called."""
+    """Return the column of a leaderboard's numbers, and the name of the metric."""
     if "low" not in board.columns:
-        raise InputError("the leaderboard has no intervals", "ask for intervals=True", table="board")
+        raise InputError("the leaderboard has no intervals", "pass intervals=True", table="board")
     if "estimate" in board.columns:
         if board.is_empty() or (called := _metric(board)):
             return "estimate", "" if board.is_empty() else called

@@ -1,4 +1,4 @@
-"""The dots and bars of numbers with intervals, as pages and charts draw them: their verdicts, their order and their texts."""
+"""The dots and bars of numbers with intervals on pages and in charts: their verdicts, their order and their texts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from apframe.protocols.headlines import less_is_better
 def interval_marks(
     value: pl.Series, low: pl.Series, high: pl.Series, metrics: Iterable[str | None] | None = None
 ) -> pl.DataFrame:
-    """The dots and bars of numbers with intervals: value, low, high (null where they are not finite) and verdict.
+    """Return the marks of numbers with intervals: value, low, high (null where they are not finite) and verdict.
 
-    The verdict is about differences: "better" or "worse" where the interval excludes 0, otherwise "unclear"; null for others.
+    The verdict on a difference is "better" or "worse" if its interval excludes 0, otherwise "unclear"; it is null for others.
 
     Parameters
     ----------
     metrics
-        the metric of each difference, or none for the usual ones: errors, such as ATE, are better below 0; None if the numbers
-        are no differences
+        the metric of each difference, as errors such as ATE are better below 0; empty if more is better; None if the numbers
+        are not differences
 
     >>> ends = [pl.Series([0.1, -0.2]), pl.Series([0.05, -0.3]), pl.Series([0.2, 0.1])]
     >>> interval_marks(*ends, [])["verdict"].to_list(), interval_marks(*ends, ["ATE"] * 2)["verdict"].to_list()
@@ -39,7 +39,7 @@ def interval_marks(
 
 
 def interval_order(value: str) -> list[pl.Expr]:
-    """The order of rows with intervals: the largest differences or the lowest estimates first, rows without an interval last.
+    """Return the order of rows: the largest differences or the lowest estimates first, rows without an interval last.
 
     >>> table = pl.DataFrame({"difference": [0.1, -0.2, 0.3], "low": [0.0, -0.5, None]})
     >>> table.sort(*interval_order("difference"), nulls_last=True)["difference"].to_list()
@@ -50,7 +50,7 @@ def interval_order(value: str) -> list[pl.Expr]:
 
 
 def best_first(board: pl.DataFrame, column: str, metric: str) -> pl.DataFrame:
-    """The rows of a leaderboard, the best first, those without a number last.
+    """Sort the rows of a leaderboard, the best first and those without a number last.
 
     >>> board = pl.DataFrame({"run": ["a", "b"], "ATE": [0.1, 0.2]})
     >>> best_first(board, "ATE", "ATE")["run"].to_list(), best_first(board, "ATE", "AP")["run"].to_list()
@@ -60,7 +60,7 @@ def best_first(board: pl.DataFrame, column: str, metric: str) -> pl.DataFrame:
 
 
 def shown(value: float | None, number: str = ".3f", unknown: str = "–") -> str:
-    """A number as people read it, by a format of Python, with the minus sign of print.
+    """Format a number for people, in a format of Python, with a typographic minus sign.
 
     >>> shown(-0.25), shown(0.25, "+.3f"), shown(0, "+.3f"), shown(None)
     ('−0.250', '+0.250', '0.000', '–')

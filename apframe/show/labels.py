@@ -1,4 +1,4 @@
-"""Labels on pictures: how they are broken into lines, and where there is room for them."""
+"""Labels on pictures: their lines and their places."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WIDE = 1.5  # letters: how wide one of Chinese, Japanese or Korean is
 _LINE = 1.3  # of the size of the font: from one line to the next
 _HIGHEST = 0.7  # of the width of pictures on the screen: their height, if they are upright
 _GAP = 0.3  # of the size of the font: between an object and a label beside it
-_ROOMY = 3  # times the height of a label: an object that high may have it inside
+_ROOMY = 3  # times the height of a label: objects at least this high may have it inside
 _COLUMN = 4  # lines: the width of the cells in which labels are looked for
-_FARTHEST = 6  # lines: so far from its object a label may be
+_FARTHEST = 6  # lines: the largest distance of a label from its object
 
 
 def place_labels(labels: pl.DataFrame, pixels: int) -> pl.Series:
@@ -36,14 +36,14 @@ def place_labels(labels: pl.DataFrame, pixels: int) -> pl.Series:
     Parameters
     ----------
     labels
-        image_id, across and down (the size of the picture), x, y, width, height, words (null if there is no label), is_below
-        (whether the label prefers the place below its object to the one above) and is_subject
+        image_id, across and down (the size of the picture), x, y, width, height, words (null for no label), is_below
+        (true if the label prefers the place below its object to the one above) and is_subject
     pixels
-        about how wide pictures are on the screen, and 0.7 of it how high at most
+        the approximate width of pictures on the screen; their height is at most 0.7 of it
 
     Returns
     -------
-    The labels as SVG: all that follows the class in a `text` element
+    The labels as SVG: everything after the class in a `text` element
 
     >>> box = {"x": [5.0], "y": [30.0], "width": [10.0], "height": [20.0], "is_below": [True], "is_subject": [False]}
     >>> labels = pl.DataFrame({"image_id": [1], "across": [400], "down": [280], "words": ["✓ car"], **box})
@@ -74,7 +74,7 @@ class _Sheet:
 
     def add(self, words: str, is_below: bool, x: float, y: float, width: float, height: float) -> str:
         size, line = self.pixel * _SIZE, self.pixel * _SIZE * _LINE
-        y, height = max(0.0, y), min(y + height, self.down) - max(0.0, y)  # what is in the picture
+        y, height = max(0.0, y), min(y + height, self.down) - max(0.0, y)  # the part in the picture
         lines = _broken(words, self.across / (self.pixel * _LETTER), max(1, int(self.down / line)))
         long, high = max(map(_letters, lines)) * self.pixel * _LETTER, len(lines) * line
         is_last = x + long > self.across  # ends where its object ends
@@ -128,7 +128,7 @@ def _starts(
 
 
 def _broken(words: str, most: float, rows: int) -> list[str]:
-    """A label in lines of at most so many letters, in so many lines."""
+    """Break a label into at most `rows` lines of at most `most` letters."""
     if _letters(words) <= most:
         return [words]
     width = max(1, int(most * len(words) / _letters(words)))

@@ -18,7 +18,7 @@ _LATEX = {
 def to_markdown(table: Any, digits: int = 3) -> str:
     """Return a table as Markdown; columns of numbers are aligned to the right, null is a dash.
 
-    `table` is a frame, or anything else that holds columns, such as what `ev.by(...)` and `ev.compare()` give; `digits` is
+    `table` is a frame, or anything else that holds columns, such as the results of `ev.by(...)` and `ev.compare()`; `digits` is
     the number of decimals. Results have a method of this name for their headline numbers.
 
     >>> print(to_markdown({"name": ["a|b", None], "AP": [0.25, None]}))
@@ -31,7 +31,7 @@ def to_markdown(table: Any, digits: int = 3) -> str:
 
 
 def to_latex(table: Any, digits: int = 3) -> str:
-    r"""Return a table as LaTeX, which needs the package booktabs; arguments as in `to_markdown`.
+    r"""Return a table as LaTeX, which requires the package booktabs; arguments as in `to_markdown`.
 
     >>> print(to_latex({"name": ["a_b"], "AP": [0.25]}))
     \begin{tabular}{lr}
@@ -46,13 +46,13 @@ def to_latex(table: Any, digits: int = 3) -> str:
 
 
 def cells(table: Any, digits: int) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns, and what stands in each row."""
+    """Return the names of the columns and the texts of each row."""
     frame = to_polars(table, "table")
     return [one_line(name) for name in frame.columns], [[_shown(value, digits) for value in row] for row in frame.iter_rows()]
 
 
 def markdown_text(text: str) -> str:
-    """Return a text as it is written in a line of Markdown: signs with a meaning of their own have a backslash.
+    """Return a text for a line of Markdown, with a backslash before each special character.
 
     >>> print(markdown_text("model_b is <b>not</b> better [*], p < 0.05"))
     model_b is \\<b>not\\</b> better \\[\\*\\], p < 0.05
@@ -61,7 +61,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts in Markdown; columns of numbers are aligned to the right."""
+    """Return a table of texts in Markdown; columns of numbers are aligned to the right."""
     table = [[text.replace("|", "\\|") for text in row] for row in (head, *rows)]
     right = _are_numbers(head, rows)
     widths = [max(3, *(len(row[column]) for row in table)) for column in range(len(head))]
@@ -75,7 +75,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts in LaTeX."""
+    """Return a table of texts in LaTeX."""
     escaped = [[re.sub(r"[\\~^–<>≤|&%$#_{}]", lambda found: _LATEX[found[0]], text) for text in row] for row in (head, *rows)]
     first, *others = [f"{' & '.join(row)} \\\\" for row in escaped]
     columns = "".join("r" if is_right else "l" for is_right in _are_numbers(head, rows))
@@ -84,7 +84,7 @@ def latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _are_numbers(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Of each column, whether all its texts are numbers or dashes, and there are some."""
+    """Return True for each column with rows whose texts are all numbers or dashes."""
     number = re.compile(r"–|(?:[<≤] )?[-+]?[\d,]*\.?\d+(e[-+]?\d+)?( \([\d,]+\))?", re.IGNORECASE)
     return [bool(rows) and all(number.fullmatch(row[column]) for row in rows) for column in range(len(head))]
 

@@ -10,7 +10,7 @@ _SIDES = ("true", "found")
 
 
 def mistakes(table: pl.DataFrame) -> pl.DataFrame:
-    """The cells of `Evaluation.confusion` in which one category is found as another, the largest first.
+    """Select the cells of `Evaluation.confusion` in which one category is predicted as another, the largest first.
 
     true and found are names, or ids where there is no name, in front of the columns of the table.
 

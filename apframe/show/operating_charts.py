@@ -1,4 +1,4 @@
-"""Charts that a score threshold is chosen by: precision, recall and F1 by score; miss rate by false positives per image."""
+"""Charts for choosing a score threshold: precision, recall and F1 by score; miss rate by false positives per image."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def operating_points(
     max_points: int = MOST_POINTS,
     **options: Any,
 ) -> alt.ConcatChart:
-    """Precision, recall and F1 against the score threshold, a chart for each category, with the best F1 marked.
+    """Draw precision, recall and F1 against the score threshold, in a chart for each category, with the best F1 marked.
 
-    A detection is taken if its score reaches the threshold, so the lines are steps; of long ones, as many points are drawn as
-    keep their picture the same. The dashed line is at the threshold of the best F1, and the heading of each chart says which
-    that is. Categories without annotations are left out. Of many, those with most annotations are drawn, in the order of the
-    table, and the title says how many there are.
+    A detection counts if its score reaches the threshold, so the lines are steps; long ones are drawn with fewer points that
+    look the same. The dashed line is at the threshold of the best F1, which the heading of each chart gives. Categories without
+    annotations are left out. Of many, those with most annotations are drawn, in the order of the table, and the title gives the
+    number of all.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def operating_points(
         the columns that distinguish the charts; when left out, those before score_threshold that have more than one value, or
         else `name`
     columns, max_charts
-        how many charts beside each other, and at most
+        the number of charts side by side, and the most charts in all
     width, height
-        of each chart, in pixels
+        the size of each chart, in pixels
     max_points
-        for each line, see `thin_curve`
+        the most points of each line, see `thin_curve`
     options
-        of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
+        options of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
 
     Raises
     ------
@@ -83,9 +83,10 @@ def operating_points(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = operating_points(table)  # doctest: +SKIP
+    >>> chart = apf.plot.operating_points(table)
     """
     alt = load_altair()
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"], options)
@@ -120,11 +121,11 @@ def miss_rates(
     max_points: int = MOST_POINTS,
     **options: Any,
 ) -> alt.LayerChart:
-    """Miss rate against false positives per image, both logarithmic, a line for each model or category.
+    """Draw the miss rate against false positives per image, both logarithmic, with a line for each model or category.
 
     The legend has the log-average miss rate, and begins with the lowest. The lines are steps: the miss rate holds up to the
-    next number of false positives. What is missed without any false positive is drawn from the left edge on. A miss rate of 0
-    is not drawn. More than seven lines share one grey, except for the three of lowest and the three of highest log-average miss
+    next number of false positives. The miss rate without any false positive is drawn from the left edge. A miss rate of 0 is
+    not drawn. More than seven lines share one grey, except for the three of lowest and the three of highest log-average miss
     rate. Lines without annotations are left out.
 
     Parameters
@@ -135,9 +136,9 @@ def miss_rates(
     by
         the columns that distinguish the lines; when left out, those before score_threshold that have more than one value
     max_points
-        for each line, see `thin_curve`
+        the most points of each line, see `thin_curve`
     options
-        of `Evaluation.thresholds`, such as `category`, with an evaluation
+        options of `Evaluation.thresholds`, such as `category`, with an evaluation
 
     Raises
     ------
@@ -146,8 +147,9 @@ def miss_rates(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"run": ["a", "a"], "score_threshold": [0.9, 0.4], "fppi": [0.0, 0.5], "miss_rate": [0.5, 0.25]}
-    >>> chart = miss_rates(table)  # doctest: +SKIP
+    >>> chart = apf.plot.miss_rates(table)
     """
     alt, x, y = load_altair(), "fppi", "miss_rate"
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, x, y], options)
@@ -192,12 +194,12 @@ def miss_rates(
 
 
 def _decade(value: float) -> float:
-    """The power of ten at or below a number."""
+    """Return the power of ten at or below a number."""
     return float(10.0 ** floor(log10(value)))
 
 
 def _draw_rates(alt: Any, points: pl.DataFrame, ends: tuple[float, float], max_points: int) -> Any:
-    """The three lines of one category, and where F1 is best."""
+    """Draw the three lines of one category, and a dot at the best F1."""
     counts = ["tp", "fp", "fn"]
     index = [_SCORE, "is_best", *counts]
     long = points.sort(_SCORE).drop("curve").unpivot(on=list(_MEASURES), index=index, variable_name="curve", value_name="value")

@@ -1,4 +1,4 @@
-"""The chart of reliability: whether detections of a score are right as often as it says."""
+"""The reliability diagram: how often detections are right, by their score."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reliability(
 
     Bars are the share of detections that are right (or their mean similarity), from zero; Wilson's 95 % interval is at the mean
     score of the bin. Bars of calibrated scores reach the dashed diagonal; lower ones are scores that are too high. The title of
-    a panel has its expected calibration error (ece) and how many detections count.
+    a panel has its expected calibration error (ece) and the number of detections that count.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def reliability(
     by
         the columns that distinguish the panels; when left out, those before `bin` that have more than one value, or else `name`
     width, height
-        of each panel in pixels; the strip of counts adds a quarter of the height
+        the size of each panel in pixels; the strip of counts adds a quarter of the height
     options
-        of `Evaluation.reliability`, such as `n_bins` or `level="category"`, with an evaluation
+        options of `Evaluation.reliability`, such as `n_bins` or `level="category"`, with an evaluation
 
     Raises
     ------
@@ -57,9 +57,10 @@ def reliability(
     InputError, ColumnError
         there is nothing to draw, or more than 12 panels; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"bin": [1, 2], "score_from": [0.0, 0.5], "score_to": [0.5, 1.0], "n": [9, 4], "mean_score": [0.2, 0.8],
     ...          "mean_target": [0.3, 0.9], "gap": [0.1, 0.1], "low": [0.1, 0.5], "high": [0.6, 1.0]}
-    >>> chart = reliability(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.reliability(pl.DataFrame(table))
     """
     alt, table = load_altair(), table_of(reliability, "reliability", "reliability", _COLUMNS, options)
     keys = keys_before(table, "bin") if by is None else chosen_keys(reliability, "reliability", table, by)
@@ -82,7 +83,7 @@ def reliability(
 
 
 def reliability_marks(bins: pl.DataFrame) -> pl.DataFrame:
-    """The bars of one model: its bins with detections.
+    """Return the bars of one model: its bins with detections.
 
     Columns: score_from and score_to (the sides of a bar), mean_target (its height), mean_score (where its interval is), low and
     high (null without an interval), n, gap.
@@ -129,7 +130,7 @@ def _panel(alt: Any, named: tuple[str, str], rows: pl.DataFrame, what: str, widt
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
-    """The IoU threshold, the area range and the lowest score, where all rows have the same."""
+    """Return a line with the IoU threshold, the area range and the lowest score, if all rows have the same."""
     said = shared_conditions(table)
     if "min_score" in table.columns and table["min_score"].n_unique() == 1 and table["min_score"][0] > 0:
         said = [", ".join([*said, f"scores from {table['min_score'][0]:g}"])]

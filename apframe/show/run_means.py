@@ -38,7 +38,7 @@ def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str
 
 
 def run_cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
-    """A row of names, then one for each measure; a mean over another number of queries than the run's has it in brackets."""
+    """Return a row of names, then one per measure; means over a different number of queries have that number in brackets."""
     table, counts = (one if "run" in one.columns else one.with_columns(run=pl.lit("value")) for one in (summary, coverage))
     evaluated = dict(counts.select("run", "n_evaluated").iter_rows())
     runs, measures = (table[name].unique(maintain_order=True).to_list() for name in ("run", "measure"))
@@ -61,7 +61,7 @@ def _is_count(measure: str) -> bool:
 
 
 def coverage_lines(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
-    """Return how many queries the means are over, a line for each run, and what happened to the others.
+    """Return the number of queries behind the means, a line for each run, and the treatment of the others.
 
     >>> counts = {"n_judged": 4, "n_evaluated": 4, "n_missing": 1, "n_without_relevant": 0, "n_not_judged": 2}
     >>> print(*coverage_lines(pl.DataFrame(counts), {"missing": "zero", "no_relevant": "zero"}))

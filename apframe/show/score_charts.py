@@ -1,4 +1,4 @@
-"""Charts over the score: how many detections of each outcome, and F1 against the threshold."""
+"""Charts over the score: the number of detections by outcome, and F1 against the threshold."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ _SHOWN = ["tp", "fp", "fn", "precision", "recall"]
 
 
 def scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260, **options: Any) -> alt.LayerChart:
-    """True positives, false positives and ignored detections by score: a step line for each, from zero.
+    """Draw true positives, false positives and ignored detections by score, with a step line for each, from zero.
 
-    Bins are [a, b), the last one closed. They part the range from 0 to 1 evenly, or, where scores lie outside, that of the
-    scores; infinite ones count in the outer bins. Missed annotations have no score, and are counted in the title. The rows of
-    the chart are the bins, so that any number of detections can be drawn.
+    Bins are [a, b), the last one closed. They divide the range from 0 to 1 evenly, or that of the scores if some are outside;
+    infinite scores count in the outer bins. Missed annotations have no score; the title counts them. The rows of the chart are
+    the bins, so any number of detections can be drawn.
 
     Parameters
     ----------
     matches
         an evaluation; or a table from `Evaluation.matches`, at one IoU threshold and area range: score, outcome
     bins
-        how many
+        the number of bins
     options
-        of `Evaluation.matches`, such as `iou_threshold`, with an evaluation
+        options of `Evaluation.matches`, such as `iou_threshold`, with an evaluation
 
     Raises
     ------
     ParameterError
         Altair is not installed; bins is not a number from 1 to 1000
     InputError, ColumnError
-        there is nothing to draw, or the same detection is there at several thresholds or area ranges; columns are missing
+        there is nothing to draw; a detection appears at several thresholds or area ranges; columns are missing
 
+    >>> import apframe as apf
     >>> matches = pl.DataFrame({"score": [0.9, 0.4, None], "outcome": ["tp", "fp", "fn"]})
-    >>> chart = scores(matches)  # doctest: +SKIP
-    >>> chart.save("scores.html")  # doctest: +SKIP
+    >>> chart = apf.plot.scores(matches)
     """
     alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
     bins = whole_number("bins", bins, max_value=1000)
@@ -105,13 +105,13 @@ def thresholds(
     max_points: int = MOST_POINTS,
     **options: Any,
 ) -> alt.LayerChart:
-    """F1 against the score threshold, a line for each category or model, and a dot where it is best.
+    """Draw F1 against the score threshold, with a line for each category or model and a dot at the best F1.
 
-    A detection is taken if its score reaches the threshold, so between two scores F1 is that of the upper one: the lines are
-    steps. The legend says which F1 is the best, and at which threshold. Of long lines, as many points are drawn as keep their
-    picture the same, and the best one. More than seven lines share one grey, except for the three of largest and the
-    three of smallest best F1. Categories without annotations (F1 is null) are left out. The title says at which IoU threshold
-    and area range, where the lines have one.
+    A detection counts if its score reaches the threshold, so between two scores F1 is that of the upper one: the lines are
+    steps. The legend has the best F1 and its threshold. Long lines are drawn with fewer points that look the same, and the best
+    one. More than seven lines share one grey, except for the three of largest and the three of smallest best F1. Categories
+    without annotations (F1 is null) are left out. The title gives the IoU threshold and the area range if all lines have the
+    same.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def thresholds(
         the columns that distinguish the lines; when left out, those before score_threshold that have more than one value, or
         else `name`
     max_points
-        for each line, see `thin_curve`; fewer where all lines together pass the 5,000 rows that Altair takes
+        the most points of each line, see `thin_curve`; fewer if all lines together exceed the 5,000 rows that Altair accepts
     options
-        of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
+        options of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
 
     Raises
     ------
@@ -133,9 +133,10 @@ def thresholds(
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
+    >>> import apframe as apf
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = thresholds(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = apf.plot.thresholds(pl.DataFrame(table))
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
     table = table_of(thresholds, "thresholds", "thresholds", [x, *_SHOWN, y, "is_best"], options)
@@ -160,7 +161,7 @@ def thresholds(
 
 
 def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """score and outcome of the detections, and how many annotations were missed."""
+    """Return score and outcome of the detections, and the number of missed annotations."""
     for name in ("iou_threshold", "area_range", RUN):
         if name in table.columns and table[name].n_unique() > 1:
             several = f"{table[name].n_unique()} values of {name}"
@@ -179,7 +180,7 @@ def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _count_scores(found: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """A row for each bin: from, to, tp, fp, ignored, and precision (null without true or false positives)."""
+    """Return a row for each bin: from, to, tp, fp, ignored, and precision (null without true or false positives)."""
     finite = found["score"].filter(found["score"].is_finite()).to_list()
     low, high = (0.0, 1.0) if all(0 <= score <= 1 for score in finite) else (min(finite), max(finite))
     high = high if high > low else low + 1
@@ -196,7 +197,7 @@ def _count_scores(found: pl.DataFrame, bins: int) -> pl.DataFrame:
 
 
 def _corners(counts: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
-    """outcome, score, detections: where the steps begin, and a last one that closes them."""
+    """Return the corners of the steps: outcome, score and detections where each step begins and the last one ends."""
     last = counts.tail(1).with_columns(pl.col("to").alias("from"))
     steps = pl.concat([counts, last]).rename({"from": "score"})
     long = steps.unpivot(on=list(names), index="score", variable_name="outcome", value_name="detections")
@@ -204,7 +205,7 @@ def _corners(counts: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
 
 
 def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> tuple[str, dict[str, str], pl.DataFrame]:
-    """The title of the legend, its names with their colours, and the points by rising threshold."""
+    """Return the title of the legend, its names with their colours, and the points by rising threshold."""
     refuse_missing("thresholds", table, keys)
     finite = pl.col(x).cast(pl.Float64).is_finite() & pl.col(y).is_not_null() & pl.col(y).is_not_nan()
     points = table.filter(finite)

@@ -1,4 +1,4 @@
-"""Charts of metrics by slice: bars and a heat map. Slices of little support are drawn pale, for their numbers are chance."""
+"""Charts of metrics by slice: bars and a heat map. Slices with little support are pale, as their numbers are noisy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from apframe.wording import did_you_mean
 if TYPE_CHECKING:
     import altair as alt
 
-_ALL = "all"  # what stands for a key in a row that takes all its values
+_ALL = "all"  # in place of a key, in a row over all its values
 _ENDS = ("_se", "_low", "_high")  # of the columns of an interval, after the metric
 _PALE, _NO_VALUE = 0.25, "#dddddd"
 _DASHED, _SOLID = [3, 2], [1, 0]
-# parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
+# the parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
 _RISING, _DIVERGING = ("viridis", [0.45, 1]), ("blueorange", [0.12, 0.88])
 
 
@@ -41,34 +41,34 @@ def slices(
     width: int = 300,
     **options: Any,
 ) -> alt.LayerChart:
-    """A bar for each slice with the interval of its number, and beside it the number and how much it rests on.
+    """Draw a bar for each slice, with its interval, its number and its support.
 
     Slices stand in the order of the frame, null under the name null, and in the rows of margins "all" stands for the keys in
-    `rolled_up`. A slice without a value has no bar, and "–" for its number. Where slices differ in `n_categories`, it stands
+    `rolled_up`. A slice without a value has no bar, and "–" for its number. If slices differ in `n_categories`, it stands
     beside the support: a mean over other categories, or over many with few annotations each, is hard to compare.
 
     Parameters
     ----------
     slices
         an evaluation, or a list or a dict of several; or a table from `Evaluation.by`: keys, metrics, with `intervals=True`
-        also their ends, and support. Those of several runs one below the other, with a column `run`.
+        also their ends, and support. Tables of several runs stand one below the other, with a column `run`.
     metric
         the column to draw.
     by
         the columns that distinguish the slices; when left out, those before the first metric that have more than one value
-        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
+        (`name` stands for `category_id` too). An evaluation is sliced by these columns.
     colour
         the column whose values stand side by side in each slice, up to seven of them; `run` if there is one.
     overall
-        a value that gets a dashed line, or one for each value of `colour`.
+        a value at which a dashed line is drawn, or one for each value of `colour`.
     support
-        the column that says how much a slice rests on.
+        the column with the support of a slice.
     least
-        slices with less of it are drawn pale with a dashed edge; one of unknown support too.
+        slices with less support are pale with a dashed edge; slices of unknown support too.
     width
-        of the bars alone, in pixels.
+        the width of the bars alone, in pixels.
     options
-        of `Evaluation.by`, such as `level="category"` or `intervals=False`, with an evaluation.
+        options of `Evaluation.by`, such as `level="category"` or `intervals=False`, with an evaluation.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def slices(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
-    >>> slices = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
-    >>> chart = slices(slices, overall=0.35)  # doctest: +SKIP
-    >>> chart.save("weather.html")  # doctest: +SKIP
+    >>> import apframe as apf
+    >>> table = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
+    >>> chart = apf.plot.slices(table, overall=0.35)
     """
     alt = load_altair()
     sliced: list[Any] = []
@@ -130,7 +130,7 @@ def slices(
     layers, notes = [bars, texts], list[str]()
     if rows["low"].count():
         layers[1:1] = draw_intervals(alt, chart.encode(color=alt.value(INK)), "x", **along)
-        notes.append("line with ends: the interval")
+        notes.append("error bars: intervals")
     if not lines.is_empty():
         each = alt.Color("colour:N", scale=scale) if lines["colour"].null_count() == 0 else alt.value("black")
         layers.append(alt.Chart(lines).mark_rule(strokeDash=[6, 4], strokeWidth=1.5).encode(x="value:Q", color=each))
@@ -155,7 +155,7 @@ def slice_heatmap(
     width: int = 460,
     **options: Any,
 ) -> alt.LayerChart:
-    """A metric for each pair of values of two keys, as colour and in figures, with the support below it.
+    """Draw a metric for each pair of values of two keys, as a colour and in figures, with the support below it.
 
     Intervals, if the table has them, are in the tooltips.
 
@@ -171,15 +171,15 @@ def slice_heatmap(
     metric
         the column to draw.
     domain
-        the values at the ends of the colours, for charts to be compared; when left out, the least and the most of the slices
-        that have enough support, so that no slice of three spreads the colours. With 0 in its middle, as for gains, blue is
-        below 0 and orange above.
+        the values at the ends of the colours, to compare charts; when left out, the lowest and the highest value of the slices
+        with enough support, so that a slice of three objects does not stretch the colours. With 0 in its middle, as for gains,
+        blue is below 0 and orange above.
     support, least
         see `slices`.
     width
-        of the cells together, in pixels; more where the numbers would have no room.
+        the width of the cells together, in pixels; more if the numbers would not fit.
     options
-        of `Evaluation.by`, such as `marginals=True`, with an evaluation.
+        options of `Evaluation.by`, such as `marginals=True`, with an evaluation.
 
     Raises
     ------
@@ -189,8 +189,9 @@ def slice_heatmap(
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
+    >>> import apframe as apf
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
-    >>> chart = slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
+    >>> chart = apf.plot.slice_heatmap(slices, "time", "weather")
     """
     alt, table = load_altair(), _frame(slices, [x, y] if is_made(slices, "by") else [], options)
     rows = _rows(table, metric, support, least, x=[x], y=[y])
@@ -242,7 +243,7 @@ def _frame(slices: Any, keys: Iterable[Any], options: Mapping[str, Any]) -> pl.D
 
 
 def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
-    """The keys that distinguish the slices: what stands before the first metric, and has more than one value."""
+    """Return the keys that distinguish the slices: columns before the first metric with more than one value."""
     keys = [name for name in _before_metrics(table) if name != colour]
     return telling_columns(table, keys) or keys
 
@@ -254,7 +255,7 @@ def _before_metrics(table: pl.DataFrame) -> list[str]:
 
 
 def _other_key(table: pl.DataFrame, keys: list[str]) -> str:
-    """The end of a message about keys that leave slices with the same label: what else tells them apart."""
+    """Return the end of a message about slices with equal labels: another key that distinguishes them."""
     others = [name for name in telling_columns(table, _before_metrics(table)) if name not in keys]
     if not others:
         return "; name all keys, or filter"
@@ -263,7 +264,7 @@ def _other_key(table: pl.DataFrame, keys: list[str]) -> str:
 
 
 def _metrics(table: pl.DataFrame) -> list[str]:
-    """The columns of metrics: from the first that is called like one, or else holds fractions, all numbers."""
+    """Return the columns of metrics: all numbers from the first named AP or AR, or else from the first float column."""
     ends = {f"{name}{end}" for name in table.columns for end in _ENDS}
     numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in {*SUPPORT, *ends}]
     called = [name for name in numeric if name.startswith(("AP", "AR"))]
@@ -277,7 +278,7 @@ def _is_numeric(dtype: pl.DataType) -> bool:
 
 
 def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: list[str]) -> pl.DataFrame:
-    """The labels, value, low and high (null if not finite), support, few (has less than the least), all support columns."""
+    """Return labels, value, low and high (null if not finite), support, few (less than the least) and all support columns."""
     if metric not in table.columns:
         near = did_you_mean(str(metric), _metrics(table) or table.columns)
         raise ParameterError(f"the slices have no {metric!r}", near, option="metric")
@@ -314,7 +315,7 @@ def _no_numbers(table: pl.DataFrame) -> pl.Series:
 
 
 def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
-    """The values of the keys in one text, where a row that takes all values of a key has "all"."""
+    """Return the values of the keys in one text, with "all" in rows over all values of a key."""
     if "rolled_up" not in table.columns:
         return add_names(table, keys)
     rolled_up = ", " + pl.col("rolled_up").cast(pl.String).fill_null("") + ", "
@@ -328,7 +329,7 @@ def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
 
 
 def _in_order(table: pl.DataFrame, key: str, labels: pl.Series) -> list[str]:
-    """The labels in the order of an axis: of the values where they have one that means something, else of the frame."""
+    """Return the labels in the order of an axis: that of the values if they are ordered, otherwise that of the frame."""
     dtype = table.schema[key]
     has_order = dtype == pl.Enum or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean
     axis = pl.DataFrame({"label": labels, "key": table[key]}).with_row_index("row").unique("label", maintain_order=True)
@@ -345,7 +346,7 @@ def _colours(rows: pl.DataFrame, colour: str | None) -> dict[str, str]:
 
 
 def _overall(overall: float | Mapping[str, float] | None, colours: dict[str, str]) -> pl.DataFrame:
-    """colour (null for a line of all) and value of the lines."""
+    """Return the colour (null for one line over all) and the value of each dashed line."""
     if not isinstance(overall, Mapping):
         values: dict[str | None, float | None] = {} if overall is None else {None: overall}
     else:

@@ -1,4 +1,4 @@
-"""The values of a tag in their order: numbers and dates, also in texts, by size, and other texts as they are given."""
+"""The values of a tag in order: numbers and dates, also in texts, by size, and other texts as given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apframe.exceptions import ParameterError
 
 
 class TagValues(NamedTuple):
-    """The values of a tag, as they are given.
+    """The values of a tag, in the order of the runs.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class TagValues(NamedTuple):
     labels
         the values as texts
     places
-        where they are: numbers themselves, seconds of dates, and 0, 1, 2 ... of other texts, the same of equal ones
+        their positions: numbers themselves, seconds for dates, and 0, 1, 2 ... for other texts, the same for equal ones
     """
 
     kind: str
@@ -34,7 +34,7 @@ def tag_values(tag: str, values: Sequence[Any], runs: Sequence[str], option: str
     Parameters
     ----------
     tag, values, runs
-        the name of the tag, and its value in each of the runs
+        the name of the tag, its values, and the names of their runs
     option
         the option that named the tag, for the error
 
@@ -62,7 +62,7 @@ def tag_values(tag: str, values: Sequence[Any], runs: Sequence[str], option: str
 
 
 def _label(value: Any) -> str:
-    """A value as text."""
+    """Return a value as text."""
     if isinstance(value, date):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
     if isinstance(value, str):
@@ -72,7 +72,7 @@ def _label(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, also one in a text; None for anything else."""
+    """Return a finite number, also one in a text; None for anything else."""
     if isinstance(value, (bool, date)):
         return None
     try:
@@ -83,7 +83,7 @@ def _number(value: Any) -> float | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """The seconds of a date, or of one in a text as ISO 8601 has it; those without a time zone are in UTC."""
+    """Return the seconds of a date, or of a text in ISO 8601; dates without a time zone are in UTC."""
     try:
         moment = datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
     except (ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""The output stream of the command; control characters, and characters the encoding lacks, are written out."""
+"""The output stream of the command; control characters, and characters that the encoding lacks, are escaped."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from apframe.wording import reason
 
 CONTROLS = {chr(code): repr(chr(code))[1:-1] for code in [*range(0x20), *range(0x7F, 0xA0)]}
 _NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x", "−": "-", "≤": "<="})  # our own marks, where the encoding lacks them
+_PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x", "−": "-", "≤": "<="})  # for marks of apframe that the encoding lacks
 
 
 class ReaderGoneError(Exception):
-    """Whoever read the output has gone, as `| head` does."""
+    """The reader of the output has closed it, as `| head` does."""
 
 
 class Terminal(io.TextIOBase):
-    r"""A stream for people: control characters and what its encoding lacks are written out, as `\x1b` or `\u4e2d`.
+    r"""A stream for people: control characters and those that its encoding lacks are escaped, as `\x1b` or `\u4e2d`.
 
-    Lines end as usual. Nothing is written any more once the stream has failed.
+    Line ends are kept. Nothing more is written once the stream has failed.
 
     Raises
     ------
@@ -54,11 +54,11 @@ class Terminal(io.TextIOBase):
         return self.stream.errors or "strict"
 
     def isatty(self) -> bool:
-        """True if the stream is a terminal."""
+        """Return True if the stream is a terminal."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """The descriptor of the stream, which readline needs."""
+        """Return the descriptor of the stream, which readline needs."""
         return self.stream.fileno()
 
     def writable(self) -> bool:
@@ -82,12 +82,12 @@ class Terminal(io.TextIOBase):
         return len(text)
 
     def write_json(self, text: str) -> None:
-        r"""Write JSON on a line of its own; in its texts, what cannot stand there becomes `\u00e9`, which means the same."""
+        r"""Write JSON on a line of its own; characters that its texts cannot hold become escapes such as `\u00e9`."""
         outside = r"[\x7f-\x9f]" if self.holds(text) else r"[^\x00-\x7e]"
         self._write(re.sub(outside, lambda found: json.dumps(found[0])[1:-1].replace("\x7f", r"\u007f"), text) + "\n")
 
     def write_data(self, text: str) -> None:
-        """Write what a program reads, as it is; in front of a person, as any text.
+        """Write output for programs unchanged; on a terminal, write it as any text.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Terminal(io.TextIOBase):
             ) from None
 
     def flush(self) -> None:
-        """Write what waits to be written."""
+        """Write the buffered output."""
         self._write("")
 
     def _write(self, text: str) -> None:
@@ -122,7 +122,7 @@ class Terminal(io.TextIOBase):
             raise OutputError(f"{self.name}: cannot be written ({reason(error)})") from None
 
     def _give_up(self) -> None:
-        """Let what waits to be written go nowhere: the interpreter would try it again at its end, and complain."""
+        """Discard the buffered output: the interpreter would try to write it again at exit, and complain."""
         with suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.stream.fileno())
@@ -130,7 +130,7 @@ class Terminal(io.TextIOBase):
 
 
 def one_line(text: str) -> str:
-    r"""A text from data as a part of one line: its control characters, line ends too, written out.
+    r"""Return a text as a part of one line, with its control characters and line ends escaped.
 
     >>> print(one_line("a\nb\x1b[31m"))
     a\nb\x1b[31m

@@ -22,7 +22,7 @@ def table_lines(
     width: int | None = None,
     expendable: Expendable = (),
 ) -> str:
-    r"""Draw a table for people, one line per row, with the control characters in names and texts written out.
+    r"""Draw a table for people, one line per row, with the control characters in names and texts escaped.
 
     `digits` is the number of decimals; `plain` draws in ASCII. If the table is wider than `width`, texts are shortened first.
     Then columns are left out, first those of `expendable`, groups as a whole, then the last ones; they are named below the
@@ -62,7 +62,7 @@ def fit(
 
 
 def not_shown(columns: Sequence[str], width: int | None) -> str:
-    """The line below a table that names the columns left out of it, if there are any."""
+    """Return the line below a table that names the columns left out of it, if there are any."""
     lines = textwrap.wrap(f"not shown: {', '.join(columns)}", max(width or 80, 2)) if columns else []
     return "".join(f"\n{line}" for line in lines)
 
@@ -76,7 +76,7 @@ def _draw(table: pl.DataFrame, digits: int | None, plain: bool, length: int) -> 
 
 
 def written_out(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the control characters in its names and texts written out."""
+    """Escape the control characters in the names and texts of a table."""
     columns: dict[str, pl.Series] = {}
     for column in table:
         name = one_line(column.name)
@@ -87,7 +87,7 @@ def written_out(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _text_written_out(values: pl.Expr, dtype: Any) -> pl.Expr:
-    """The values with control characters written out, in lists and structs too, of which Polars shows no names."""
+    """Escape control characters in values, also inside lists and structs, whose field names Polars does not show."""
     if isinstance(dtype, (pl.String, pl.Enum, pl.Categorical)):
         return values.cast(pl.String).str.replace_many(CONTROLS)
     if isinstance(dtype, pl.Array):

@@ -31,7 +31,7 @@ class RotatedIoU(Similarity):
     `angle`; corners that are not null win. The box is turned about its centre by `angle` radians, counter-clockwise as
     seen on the image: with y pointing down, its right end goes up. A crowd's union is the detection alone. Shapes without
     area have no IoU, and neither have shapes that only touch. Corners that do not go around a convex shape are an error. If
-    such rows are kept, their areas have signs, see `_with_signed`; `treat_malformed` changes those that should not be kept.
+    such rows are kept, their areas have signs, see `_with_signed`; `treat` of the protocol's malformed rule changes the others.
 
     >>> boxes = {"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [2.0]}
     >>> upright = pl.DataFrame({"cell": [7], "corners": [[1.0, -1.0, 3.0, -1.0, 3.0, 3.0, 1.0, 3.0]], "is_crowd": [False]})

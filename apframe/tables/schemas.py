@@ -10,7 +10,7 @@ from apframe.columns import Column
 from apframe.tables.shapes.boxes import BOXES
 from apframe.tables.shapes.declarations import COUNTED, LABEL_MAP, OTHERS, SEGMENTS
 
-ID = pl.Int64  # or String; see `as_id`
+ID = pl.Int64  # or String; see `apframe.tables.types`
 OUTSIDE = "outside_subset"
 GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data set
 KEYS = {"images": "image_id", "categories": "category_id"}  # keys of the tables that the others refer to

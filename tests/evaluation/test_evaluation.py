@@ -334,7 +334,7 @@ def test_pooled_categories_have_one_curve() -> None:
 
 def test_protocol_prints_in_one_readable_line() -> None:
     assert repr(apf.COCO) == (
-        "Protocol(COCO, bbox: matching by score; IoU 0.5 to 0.95 in 10 steps; coco101, recall levels 0 to 1 in 101 steps; "
+        "Protocol(COCO, bbox: matcher score; IoU 0.5 to 0.95 in 10 steps; coco101, recall levels 0 to 1 in 101 steps; "
         "areas all 0–1e+10, small 0–1024, medium 1024–9216, large 9216–1e+10; max_detections (1, 10, 100))"
     )
 

@@ -738,8 +738,7 @@ def test_thresholds_of_a_report_without_numbers_are_told() -> None:
 
 def test_notebooks_show_what_is_compared_and_how() -> None:
     assert repr(apf.VOC2012) == (
-        "Protocol(VOC2012, bbox: matching by best_overlap; IoU above (0.5,); interpolated; areas all 0–1e+10; "
-        "max_detections (None,))"
+        "Protocol(VOC2012, bbox: matcher best_overlap; IoU above 0.5; interpolated; areas all 0–1e+10; max_detections (None,))"
     )
     assert repr(apf.COCO.definition) == "Coco101()"
     assert repr(apf.COCO.with_options(recall_levels=[0, 1]).definition) == "Coco101(levels=(0.0, 1.0))"

@@ -81,15 +81,17 @@ def test_tables_stay_as_they_are(tmp_path: Path) -> None:
 GIVEN: dict[str, tuple[Callable[[apf.Evaluation], Any], dict[str, Any], type[ApframeError], str]] = {
     "results": (
         lambda _: STREET / "model_a.json", {}, ColumnError,
-        "no column true_name, n; give an evaluation that has the method confusion, or the table that it returns",
+        "no column true_name, n; pass an evaluation that has the method confusion, or the table that it returns",
     ),
     "another table": (lambda ev: ev.by("weather"), {}, ColumnError, "no column true_name, n"),
-    "something else": (lambda _: 7, {}, InputError, "confusion: an int has no confusion; give an evaluation that has"),
+    "something else": (lambda _: 7, {}, InputError, "confusion: an int is not an evaluation; pass an evaluation"),
     "nothing": (lambda _: {}, {}, InputError, "there is nothing to draw; the dict is empty"),
-    "an unknown option": (lambda ev: ev, {"min_scor": 0.5}, ParameterError, "min_scor is no option .*did you mean min_score"),
+    "an unknown option": (
+        lambda ev: ev, {"min_scor": 0.5}, ParameterError, "min_scor is not an option of confusion; did you mean min_score",
+    ),
     "an option beside a table": (
         lambda ev: ev.confusion(), {"min_score": 0.5}, ParameterError,
-        "min_score is neither an option of this chart, nor of a table; with an evaluation, options of confusion can be given",
+        "min_score is not an option of this chart; with an evaluation, options of confusion can be given",
     ),
 }  # fmt: skip
 
@@ -108,13 +110,15 @@ def test_what_cannot_be_drawn(
 
 def test_evaluations_of_another_kind(searched: apf.RunEvaluation, models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
-    with pytest.raises(InputError, match="a RunEvaluation has no confusion; give an evaluation that has the method confusion"):
+    with pytest.raises(InputError, match="a RunEvaluation has no confusion; pass an evaluation that has the method confusion"):
         apf.plot.confusion(searched)
-    with pytest.raises(InputError, match="an Evaluation has no leaderboard"):
+    with pytest.raises(
+        InputError, match="Evaluation has no leaderboard; pass the result of scan_runs, or an evaluation of search runs"
+    ):
         apf.plot.leaderboard(models[0])
     with pytest.raises(ColumnError, match="curve: an Evaluation cannot be read as a table"):
         apf.plot.roc(models[0])
-    with pytest.raises(InputError, match="this chart is not about an Evaluation; give what"):
+    with pytest.raises(InputError, match="curve: an Evaluation is not a result of vl_pr; pass the result of"):
         apf.plot.vl_pr(models[0])  # type: ignore[arg-type]
 
 

@@ -164,7 +164,7 @@ def test_a_leaderboard_of_search_runs() -> None:
     assert plot.leaderboard(searched).to_dict()["title"]["text"] == "RR by run"
     with pytest.raises(InputError, match="several measures; filter to one"):
         plot.leaderboard(pl.concat([searched, searched.with_columns(measure=pl.lit("AP"))]))
-    with pytest.raises(InputError, match="no intervals; ask for intervals=True"):
+    with pytest.raises(InputError, match="no intervals; pass intervals=True"):
         plot.leaderboard(searched.drop("low"))
     with pytest.raises(InputError, match="it has no rows"):
         plot.leaderboard(searched.clear())

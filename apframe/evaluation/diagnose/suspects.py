@@ -48,7 +48,7 @@ def find_suspects(evidence: Evidence, inputs: Inputs, foreground: np.ndarray, ba
 
     Parameters
     ----------
-    evidence, inputs, protocol
+    evidence, inputs
         the evaluated data and their outcomes
     foreground, background
         the IoU threshold of each list, and the background threshold

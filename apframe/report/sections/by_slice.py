@@ -63,12 +63,12 @@ def _table(
     marks: Mapping[str, Sequence[Mark | None]] | None = None,
 ) -> Table:
     """Return the numbers of slices, below the number of all together, with which sizes begin."""
-    is_there = keys == ["metric"]
-    if not is_there:
+    has_overall = keys == ["metric"]
+    if not has_overall:
         whole = compared.overall.filter(pl.col("metric") == compared.metric)
         whole = whole.with_columns(pl.lit(_ALL).alias(keys[0]), pl.lit(None, pl.Float64).alias(test))
         rows = pl.concat([whole, rows.cast({keys[0]: pl.String})], how="diagonal_relaxed")
-    marks = {name: [*[None] * (not is_there), *each] for name, each in (marks or {}).items()}
+    marks = {name: [*[None] * (not has_overall), *each] for name, each in (marks or {}).items()}
     if compared.is_pair:
         heads = HEADS | pair_heads(*compared.names)
         table = difference_table(rows, keys, caption, heads, [test, "detectable"], support)
