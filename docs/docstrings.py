@@ -18,7 +18,7 @@ class HouseStyle(griffe.Extension):
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Change the package once it is loaded."""
-        for name in apf.__all__:
+        for name in dir(apf):
             if inspect.isclass(value := getattr(apf, name)):
                 _bind_methods(pkg[value.__module__.partition(".")[2]][value.__name__], value)
         for documented in _functions_and_classes(pkg):

@@ -41,6 +41,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
 @pytest.mark.slow
 def test_the_folder_is_enough(rows: dict[str, dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = "apframe.benchmarks.aerial.birds.protocol"
+    assert rows.pop("NAMES")["apframe.protocols"][place] == "BIRDS"  # type: ignore[index]
     assert {kind: added for kind, added in rows.items() if added} == {
         "PROTOCOLS": {"BIRDS": (f"{place}:BIRDS", ("bbox",))},
         "RULES": {"IgnoreSitting": f"{place}:IgnoreSitting"},

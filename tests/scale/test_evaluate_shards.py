@@ -316,7 +316,9 @@ def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
 def test_a_part_needs_the_memory_of_its_own_objects(shards: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json").where("weather = 'fog'")
     ev = apf.evaluate_shards(shards, memory=250_000)
-    with pytest.raises(ParameterError, match=r"in memory, about 0.34 MB; 0.25 MB is allowed; allow more, or take fewer images"):
+    with pytest.raises(
+        ParameterError, match=r"in memory, about 0.34 MB; 0.25 MB is allowed; allow more, or select fewer images"
+    ):
         ev.errors()
     with pytest.warns(SecondPassWarning, match=r"are read again to have them all in memory, about 0.0\d+ MB"):
         found = ev.where("weather = 'fog'").errors()

@@ -323,7 +323,7 @@ def test_bad_sets_of_files(tmp_path: Path) -> None:
         apf.write_shards([a, text], found, tmp_path / "shards")
     more = write("more.json", [FOUND[0] | {"colour": "red"}])
     with pytest.raises(
-        ColumnError, match=r"detections\.colour is String in some files and Int64 in others; give it the same type"
+        ColumnError, match=r"detections\.colour is String in some files and Int64 in others; use the same type everywhere"
     ):
         apf.write_shards(a, [more, write("further.json", [FOUND[0] | {"colour": 5}])], tmp_path / "shards")
     with pytest.raises(FormatError, match="no file or folder matches this pattern"):

@@ -30,7 +30,7 @@ def columns(*names: str) -> Callable[[Any], list[Any]]:
 STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
-    "pair": ((("protocols.preparation", "prepare_matching"),), columns("detections", "annotations", "links")),
+    "pair": ((("protocols.preparation", "prepare_matching"),), columns("detections", "annotations", "pairs")),
     "match": ((("matching.match", "match"),), columns("detections", "annotations", "hits")),
     "table": ((("scale.job", "to_arrow"),), lambda made: made),
     "write": ((("scale.job", "write_verdicts"),), lambda _: ()),

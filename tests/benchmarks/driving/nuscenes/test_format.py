@@ -296,7 +296,7 @@ def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> 
     many = [box("t1", "car", k / 600, (100.0 + k, 60.0, 1.0)) for k in range(501)]
     findings = apf.check(truth, write_results(tmp_path / "found.json", RESULTS | {"t1": many}))
     (row,) = findings.filter(check="too_many_detections").select("severity", "rows", "problem").rows()
-    assert row == ("warning", ["t1"], "1 of 3 images has more than 500 detections (501 at most), which NUSCENES refuses")
+    assert row == ("warning", ["t1"], "1 of 3 images has more than 500 detections (501 at most), which NUSCENES rejects")
 
 
 @pytest.mark.slow
