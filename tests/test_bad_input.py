@@ -481,19 +481,19 @@ def test_no_frame_at_all(tmp_path: Path) -> None:
 # ---- options
 
 BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold 0": ({"iou_thresholds": [0.0, 0.5]}, r"iou_thresholds must lie in \(0, 1\] and increase, got \(0.0, 0.5\)"),
+    "threshold 0": ({"iou_thresholds": [0.0, 0.5]}, r"iou_thresholds must lie in \(0, 1\] and increase, got 0.0, 0.5"),
     "threshold above 1": ({"iou_thresholds": [0.5, 1.5]}, r"iou_thresholds must lie in \(0, 1\]"),
     "threshold NaN": ({"iou_thresholds": [nan]}, r"iou_thresholds must lie in \(0, 1\]"),
     "thresholds decrease": ({"iou_thresholds": [0.75, 0.5]}, "iou_thresholds must .* increase"),
     "a threshold twice": ({"iou_thresholds": [0.5, 0.5]}, "iou_thresholds must .* increase"),
-    "no thresholds": ({"iou_thresholds": []}, r"iou_thresholds must .*, got \(\)"),
+    "no thresholds": ({"iou_thresholds": []}, r"iou_thresholds must .*, got none"),
     "thresholds of text": ({"iou_thresholds": ["half"]}, "wrong type"),
     "levels below 0": ({"recall_levels": [-0.1, 0.5]}, r"recall_levels must lie in \[0, 1\]"),
     "no levels": ({"recall_levels": []}, "recall_levels must"),
-    "no detections": ({"max_detections": [0]}, r"max_detections must be different numbers, at least 1, not \(0,\)"),
+    "no detections": ({"max_detections": [0]}, r"max_detections must be different numbers, at least 1, not 0"),
     "a limit beyond all": ({"max_detections": [10, 2**53]}, "max_detections must be below 2\\^31, got 9007199254740992"),
     "a limit twice": ({"max_detections": [100, 10, 100]}, "max_detections must be different numbers, at least 1"),
-    "no max_detections": ({"max_detections": []}, r"max_detections must .*, not \(\)"),
+    "no max_detections": ({"max_detections": []}, r"max_detections must .*, not none"),
     "half a detection": ({"max_detections": [1.5]}, "max_detections"),
     "words": ({"max_detections": "many"}, "wrong type"),
     "a similarity as protocol": ({"protocol": "segm"}, "choose a similarity with iou_type="),
@@ -524,7 +524,10 @@ def test_options_of_numpy_are_taken() -> None:
 
 
 NOT_EVALUATED: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, 0.75; to add it, "),
+    "threshold": (
+        {"iou_threshold": 0.51},
+        "iou_threshold 0.51 was not evaluated; choose from 0.5, 0.75, or add it with iou_thr",
+    ),
     "area range": ({"area_range": "tiny"}, "area_range 'tiny' was not evaluated; there are all, small, medium, large$"),
 }
 

@@ -63,7 +63,7 @@ def test_errors_of_real_data_say_where() -> None:
     assert (caught.value.table, caught.value.column) == ("images", "image_id")
     with pytest.raises(ParameterError) as wrong:
         apf.COCO.with_options(iou_thresholds=[50])
-    assert (wrong.value.option, wrong.value.problem) == ("iou_thresholds", "must lie in (0, 1] and increase, got (50.0,)")
+    assert (wrong.value.option, wrong.value.problem) == ("iou_thresholds", "must lie in (0, 1] and increase, got 50.0")
 
 
 def test_the_command_spells_options_as_flags() -> None:

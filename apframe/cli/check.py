@@ -23,7 +23,7 @@ from apframe.wording import option_style
 def check_files(truth: Path, results: Path | None, *, files: FilesToRead, as_json: bool) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
-    Exit status: 0 if there are at most notes, 1 with errors (evaluation rejects the data), 3 with warnings.
+    Exit status: 0 without errors and warnings, 1 with errors (evaluation rejects the data), 3 with warnings.
     """
     from apframe.checks.check import worst  # for this alone
     from apframe.checks.findings import Findings

@@ -46,7 +46,7 @@ _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name i
 @under_reading("--from", "source_format", metavar="NAME", help="format of SOURCE, if the path does not show it")
 @under_reading(
     "--results-of", type=PATH, metavar="GT",
-    help="the data set that SOURCE are results of; supplies ids and names",
+    help="the data set these results belong to; supplies ids and names",
 )  # fmt: skip
 @reading_option("format")
 @reading_option("images")

@@ -216,7 +216,8 @@ class Evaluator:
 
         Raises
         ------
-        As `update`; merged states are counted as updates
+        ColumnError, RowError, DuplicateIdError, UnknownIdError, IdTypeError
+            as `update`; merged states are counted as updates
         """
         number = self._next_number()
         seen = None

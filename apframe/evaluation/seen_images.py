@@ -98,10 +98,11 @@ class SeenImages:
             if n_missing < _LEAST or n_missing <= _FEW * int(with_annotations.sum()):
                 return False
         missing = images.filter(~seen)
-        of_all = f"{len(missing):,} of {counted(len(images), 'image')} {'was' if len(missing) == 1 else 'were'}"
+        were, count = ("was", "counts as an image") if len(missing) == 1 else ("were", "count as images")
+        of_all = f"{len(missing):,} of {counted(len(images), 'image')}"
         warn(
-            f"{of_all} in no update ({listed(missing.to_list())}), evaluated as without detections; update all of them, merge "
-            "those of other processes, name images without detections with image_ids, or evaluate the others alone with "
+            f"{of_all} {were} in no update ({listed(missing.to_list())}) and {count} without detections; update all of them, "
+            "merge those of other processes, name images without detections with image_ids, or evaluate the others alone with "
             'compute(images="seen")',
             MissingResultsWarning,
         )

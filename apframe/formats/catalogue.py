@@ -237,7 +237,8 @@ def read_results(
 
     Raises
     ------
-    As `read_dataset`
+    FormatError, ParameterError, RowError, DuplicateIdError, UnknownIdError
+        as `read_dataset`
 
     >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
     [1200.0]

@@ -41,9 +41,9 @@ def read_class_names(source: Any) -> dict[int, str]:
         pairs = content.items() if isinstance(content, Mapping) else enumerate(content)
         names = {int(number): name for number, name in pairs}
     except (TypeError, ValueError, OverflowError):
-        raise _refused(source, "are neither a list of names nor a mapping from numbers to names") from None
+        raise _refused(source, "must be a list of names, or a mapping from numbers to names") from None
     if not names:
-        raise _refused(source, "are empty")
+        raise _refused(source, "must not be empty")
     if not all(isinstance(name, str) for name in names.values()):
         raise _refused(source, "must all be text")
     return names
@@ -145,10 +145,9 @@ def _read(path: Path) -> Any:
 
 
 def _refused(source: Any, problem: str) -> Exception:
-    remedy = "write one class name per line, starting with class 0"
     if isinstance(source, (str, Path)):
-        return FormatError(f"the names {problem}", remedy, path=source)
-    return ParameterError(problem, "give a list of names, or a mapping from numbers to names", option="names")
+        return FormatError(f"the names {problem}", "write one class name per line, starting with class 0", path=source)
+    return ParameterError(problem, option="names")
 
 
 def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:

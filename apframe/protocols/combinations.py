@@ -40,7 +40,7 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
     if matcher.at_score_cutoffs and len(protocol.max_detections) > 1:
-        problem = f"matching {matcher.name!r} takes one number, not {protocol.max_detections}"
+        problem = f"matching {matcher.name!r} takes one number, not {listed([*protocol.max_detections])}"
         raise ParameterError(problem, option="max_detections")
     if matcher.wants == "copies" and protocol.similarity.uses_images:
         problem = f"matching {matcher.name!r} does not go with similarity {protocol.similarity.name}"

@@ -36,10 +36,9 @@ def threshold_at(protocol: Protocol, iou_threshold: float | None) -> int:
     if number is not None:
         return number
     choices = ", ".join(f"{threshold:.10g}" for threshold in protocol.iou_thresholds)
-    add = f"name it in {option_name('iou_thresholds')} when evaluating"
-    is_one = len(protocol.iou_thresholds) == 1
-    use = f"there is only {choices}; use that (None is the lowest), or" if is_one else f"there are {choices}; to add it,"
-    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"{use} {add}")
+    choose = "use" if len(protocol.iou_thresholds) == 1 else "choose from"
+    remedy = f"{choose} {choices}, or add it with {option_name('iou_thresholds')}"
+    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", remedy)
 
 
 def area_at(protocol: Protocol, area_range: str | None) -> int:

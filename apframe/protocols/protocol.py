@@ -27,7 +27,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import option_name, same_name
+from apframe.wording import listed, option_name, same_name
 
 if TYPE_CHECKING:
     from apframe.protocols import twins
@@ -159,12 +159,13 @@ class Protocol:
         refuse_other_similarity(self.iou_type, self.similarity)
         low, high = self.similarity.bounds
         if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
-            problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
+            problem = f"must lie in ({low:g}, {high:g}] and increase, got {listed([*(own or thresholds)]) or 'none'}"
             raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
         if own and self.agnostic:
             raise ParameterError("must be numbers where categories are pooled, not one for each", option="iou_thresholds")
         if not (limits and increasing(limits) and limits[0] >= 1):
-            raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
+            problem = f"must be different numbers, at least 1, not {listed([*self.max_detections]) or 'none'}"
+            raise ParameterError(problem, option="max_detections")
         if limits[-1] > UNLIMITED:
             raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
         names = self.range_names

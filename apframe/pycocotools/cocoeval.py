@@ -191,8 +191,8 @@ class COCOeval:
         ------
         InputError
             data that cannot be evaluated; the message has the rows
-            ParameterError
-                parameters that are not supported
+        ParameterError
+            parameters that are not supported
         """
         tic = time.time()
         print("Running per image evaluation...")

@@ -31,10 +31,10 @@ class History:
         the values of the tag
     runs
         the names of the evaluations, in this order
-        metric, values
-            the main metric, and its value in each evaluation; None without a value
-        unit
-            the unit of intervals: "image" or "query"
+    metric, values
+        the main metric, and its value in each evaluation; None without a value
+    unit
+        the unit of intervals: "image" or "query"
     measure, compare
         compute `levels` and `differences`
     evaluations, iou_threshold

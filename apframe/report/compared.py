@@ -44,20 +44,20 @@ class Compared:
     ----------
     evaluations, names
         the models, the first one first, and their distinct names
-        by
-            keys of slices; a list of keys stands for the combinations of their values
-        pictures, max_images
-            the location of the pictures, and the maximum number of cards
-        command
-            the command that writes the page again
-        folder
-            the name of the folder of tables next to the page
-        n_resamples
-            the number of resamples, for metrics without a derivative
-        seed
-            the random seed
-        history
-            the history of all models, if the page is about one; the models here are the best and its rival
+    by
+        keys of slices; a list of keys stands for the combinations of their values
+    pictures, max_images
+        the location of the pictures, and the maximum number of cards
+    command
+        the command that writes the page again
+    folder
+        the name of the folder of tables next to the page
+    n_resamples
+        the number of resamples, for metrics without a derivative
+    seed
+        the random seed
+    history
+        the history of all models, if the page is about one; the models here are the best and its rival
     """
 
     evaluations: Sequence[Evaluation]

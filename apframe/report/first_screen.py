@@ -48,8 +48,8 @@ class FirstScreen:
         at most five
     doubts
         warnings about the data, which come first
-        notes
-            the operating point
+    notes
+        the operating point
     """
 
     sentence: str

@@ -23,8 +23,8 @@ class Mark:
     ----------
     selection
         the values of the gallery's filters by name that all rows share; empty for all errors
-        n
-            the number of rows; None for a number that follows the slider and shows it itself
+    n
+        the number of rows; None for a number that follows the slider and shows it itself
     section
         the section whose cards show them
     """

@@ -27,14 +27,14 @@ class Matrix:
     labels
         the categories with a row and a column, those with most confusions first, and one label for all others, if there are
         more than 30
-        background, missed
-            the names of the last row and the last column, which no category has
+    background, missed
+        the names of the last row and the last column, which no category has
     groups
         the supercategory of each label; "" without one
     counts
         for each model an array of rows, columns and positions
-        stays
-            for each model the rows of `confusion_ranges`, with the labels of their row and column, `true` and `found`
+    stays
+        for each model the rows of `confusion_ranges`, with the labels of their row and column, `true` and `found`
     """
 
     labels: Sequence[str]

@@ -39,12 +39,12 @@ def page(
     ----------
     title, sections
         the heading and the sections of the page
-        pictures
-            the pictures of the drawings by id, as data addresses, each of which the page contains once
-        first
-            the first screen
-        slider
-            the slider of the score threshold, see `slider_markup`
+    pictures
+        the pictures of the drawings by id, as data addresses, each of which the page contains once
+    first
+        the first screen
+    slider
+        the slider of the score threshold, see `slider_markup`
 
     >>> text = page("a and b", [Section("comparison", "Is b better?", ("No.",))])
     >>> '<section id="comparison"' in text, "://" in text

@@ -43,10 +43,10 @@ class PicturedRows:
         the columns of `find_rows`, in the order of `by_score`
     slices
         for each key of slices their names, and the list of slices of each row
-        names
-            the names of the models
-        images
-            image_id and file_name of all images
+    names
+        the names of the models
+    images
+        image_id and file_name of all images
     """
 
     frame: pl.DataFrame
@@ -155,8 +155,8 @@ def chosen_rows(
     ----------
     cells
         the result of `cells_of`; None without a matrix
-        image_ids
-            the images that the page lists
+    image_ids
+        the images that the page lists
     """
     best = [-math.inf, -math.inf] if point is None else [*point.best, -math.inf][:2]
     is_kept = pl.col("score") >= pl.when(pl.col("model") == MODELS[0]).then(best[0]).otherwise(best[1])

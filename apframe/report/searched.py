@@ -37,16 +37,16 @@ class Searched:
     ----------
     evaluation
         the evaluation of all runs, whose tables have a column `run`
-        names
-            the names of the runs, the first one first
+    names
+        the names of the runs, the first one first
     by
         attributes of the queries
     command
         the command that writes the page again
-        seed
-            the random seed of the draws of ranks
-        history
-            the history of all runs, if the page is about one; the runs here are the best and its rival
+    seed
+        the random seed of the draws of ranks
+    history
+        the history of all runs, if the page is about one; the runs here are the best and its rival
     """
 
     evaluation: RunEvaluation

@@ -24,18 +24,18 @@ class Table:
     ----------
     frame
         the rows, in their initial order; rows beyond `most` are cut, and a line says so
-        caption
-            the subject of the table, also for screen readers
-        heads
-            the headings of columns that differ from their names
-        signed
-            columns of differences, which are shown with a plus sign
-        drawn
-            columns of markup, such as small charts, by name, with an item for each row. Columns that the frame lacks come last
-        texts
-            texts in place of the numbers of columns, by name, such as "< 0.001"
-        most
-            the maximum number of visible rows
+    caption
+        the subject of the table, also for screen readers
+    heads
+        the headings of columns that differ from their names
+    signed
+        columns of differences, which are shown with a plus sign
+    drawn
+        columns of markup, such as small charts, by name, with an item for each row. Columns that the frame lacks come last
+    texts
+        texts in place of the numbers of columns, by name, such as "< 0.001"
+    most
+        the maximum number of visible rows
     links
         the rows behind each number of columns, by name
     folded
@@ -44,8 +44,8 @@ class Table:
         the texts of each number at all positions of the page's slider, by the name of the column, see `operating_point.series`
     row_data
         for each row the value of its attribute `data-has`, by which the page's script filters rows
-        n_means
-            the number of leading rows about all others together, which sorting does not move
+    n_means
+        the number of leading rows about all others together, which sorting does not move
     """
 
     frame: pl.DataFrame

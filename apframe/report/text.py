@@ -27,10 +27,10 @@ def text_of(sections: Sequence[Section], *, width: int | None = None, plain: boo
     ----------
     sections
         sections of a page
-        width
-            the width of the terminal: wider tables lose their last columns, and a line names these. None for all columns
-        plain
-            draw tables in ASCII
+    width
+        the width of the terminal: wider tables lose their last columns, and a line names these. None for all columns
+    plain
+        draw tables in ASCII
 
     >>> table = Table(pl.DataFrame({"name": ["cat"], "gain": [-0.25]}), "AP by category", signed=["gain"])
     >>> print(*text_of([Section("where", "Where?", ["Nowhere."], [table])], plain=True), sep="\\n")

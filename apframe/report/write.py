@@ -106,8 +106,8 @@ def write_report(
     evaluations
         evaluations on the same ground truth by the same rules, or of search runs on the same judgements; the others are
         compared with the first one
-        names
-            their names; by default their own
+    names
+        their names; by default their own
     by
         keys of slices, each with its own table; a list of keys stands for the combinations of their values
     over
@@ -124,15 +124,15 @@ def write_report(
         the heading of the page; by default the names
     n_resamples
         number of resamples for intervals of metrics without a derivative; see `Evaluation.intervals`
-        seed
-            random seed: the same seed gives the same page
-        sections
-            your own sections, which follow the others
-        tables
-            also write the tables of the page as Parquet files, including rows that the page cuts, into the folder
-            `report_tables` next to `report.html`
-        command
-            the command that writes the page again, to be shown on it
+    seed
+        random seed: the same seed gives the same page
+    sections
+        your own sections, which follow the others
+    tables
+        also write the tables of the page as Parquet files, including rows that the page cuts, into the folder
+        `report_tables` next to `report.html`
+    command
+        the command that writes the page again, to be shown on it
 
     Returns
     -------

@@ -54,10 +54,10 @@ def agreement(
         the number of documents of each list to compare; None for all
     p
         the persistence of rank-biased overlap: the probability of looking at the next rank, between 0 and 1
-        per_query
-            return the values of each query instead of the means
-        method, n_resamples, confidence, seed
-            options of the intervals, as in `intervals`
+    per_query
+        return the values of each query instead of the means
+    method, n_resamples, confidence, seed
+        options of the intervals, as in `intervals`
     unit, within
         attributes of `queries`, as in `compare`
 
@@ -140,10 +140,10 @@ def leaderboard_agreement(
     ----------
     first, second
         results of `evaluate_run` for the same runs
-        p
-            the persistence of rank-biased overlap: the probability of looking at the next rank, between 0 and 1
-        n_resamples, confidence, seed
-            options of the bootstrap over the queries, as in `compare_runs`
+    p
+        the persistence of rank-biased overlap: the probability of looking at the next rank, between 0 and 1
+    n_resamples, confidence, seed
+        options of the bootstrap over the queries, as in `compare_runs`
 
     Returns
     -------

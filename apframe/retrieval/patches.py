@@ -56,10 +56,10 @@ def evaluate_patches(
     ------
     ColumnError
         a column is missing, or distances are not numbers
-        ScoreError
-            a distance or relevance is NaN; the message has the rows
-        ParameterError
-            an unknown task or definition; similar names are suggested
+    ScoreError
+        a distance or relevance is NaN; the message has the rows
+    ParameterError
+        an unknown task or definition; similar names are suggested
 
     >>> pairs = {
     ...     "query_id": [1, 1, 2, 2], "candidate": [1, 2, 1, 2],

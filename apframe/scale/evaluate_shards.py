@@ -98,13 +98,13 @@ def evaluate_shards(
     ------
     ParameterError
         wrong options; something other than paths; different numbers of files of detections and of ground truth.
-        FormatError
-            a file or folder does not exist; shards differ in columns, types or categories; an image is in several shards.
-        ShardError
-            a shard is damaged, or has rows that cannot be evaluated; the message begins with its name. Or workers have died:
-            the message has the remaining shards, and the same call resumes with them if there is a folder for `work`.
-        OutputError
-            there is no space for verdicts.
+    FormatError
+        a file or folder does not exist; shards differ in columns, types or categories; an image is in several shards.
+    ShardError
+        a shard is damaged, or has rows that cannot be evaluated; the message begins with its name. Or workers have died:
+        the message has the remaining shards, and the same call resumes with them if there is a folder for `work`.
+    OutputError
+        there is no space for verdicts.
 
     Warns
     -----

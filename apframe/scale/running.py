@@ -69,12 +69,12 @@ class Engine:
     ----------
     job
         the job of each shard
-        memory
-            the number of bytes that may be used: verdicts that need more than a quarter of it are kept in files
-        work
-            the folder of files with verdicts, which an earlier run may have written; None keeps nothing
-        workers
-            the executor; None for as many threads as apframe has. Workers on other machines need a shared `work`
+    memory
+        the number of bytes that may be used: verdicts that need more than a quarter of it are kept in files
+    work
+        the folder of files with verdicts, which an earlier run may have written; None keeps nothing
+    workers
+        the executor; None for as many threads as apframe has. Workers on other machines need a shared `work`
     """
 
     job: Job
@@ -99,8 +99,8 @@ class Engine:
         ----------
         shards
             the shards to match
-            skip_bad
-                continue without the shards that cannot be matched
+        skip_bad
+            continue without the shards that cannot be matched
 
         Raises
         ------

@@ -60,10 +60,10 @@ class Shards:
         the files of their verdicts, or, after pickle, the verdicts
     together
         the merge of the shards
-        objects
-            the objects, which are read again when needed
-        images, lists
-            flags of the selected ones among all that the shards were matched for
+    objects
+        the objects, which are read again when needed
+    images, lists
+        flags of the selected ones among all that the shards were matched for
     """
 
     read_known: Callable[[], Dataset]

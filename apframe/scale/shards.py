@@ -135,9 +135,9 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
     ------
     ParameterError
         an empty list, or something other than paths; different numbers of files
-        FormatError
-            nothing matches, or only files match where folders are expected; shards.json or a folder that it lists is missing or
-            damaged
+    FormatError
+        nothing matches, or only files match where folders are expected; shards.json or a folder that it lists is missing or
+        damaged
     """
     patterns = _patterns("truth", truth)
     if detections is None:

@@ -162,10 +162,10 @@ def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[s
     ------
     ParameterError
         the query is not text
-        QueryError
-            with DuckDB's own message in one line, and the names of the tables
-        KeyboardInterrupt
-            Ctrl-C, even while tables are computed; see `apframe.interruption.run_interruptible`
+    QueryError
+        with DuckDB's own message in one line, and the names of the tables
+    KeyboardInterrupt
+        Ctrl-C, even while tables are computed; see `apframe.interruption.run_interruptible`
 
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2

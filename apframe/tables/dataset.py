@@ -35,7 +35,6 @@ class Dataset:
     images, categories, annotations
         anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, a list of dicts, the path of a
         Parquet, CSV or JSON file), with the columns of `apframe.tables.schemas.TABLES`; further columns are attributes
-
     box_format
         format of the boxes of the annotations: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the centre,
         width, height). By default column names decide (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a column `bbox` is "xywh"

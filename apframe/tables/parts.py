@@ -95,10 +95,15 @@ def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | S
     >>> part_of_split(images, {"train": 0.5, "val": 0.5}, "scene", 0).to_list()
     ['train', 'val', 'train', 'val']
     """
-    values = list(shares.values()) if isinstance(shares, Mapping) else []
+    if not isinstance(shares, Mapping):
+        raise ParameterError(
+            f"must be the share of each part, not {shares!r}", 'as in {"train": 0.8, "val": 0.2}', option="split"
+        )
+    values = list(shares.values())
     is_share = [isinstance(share, (int, float)) and isfinite(share) and share > 0 for share in values]
     if not (values and all(is_share) and isclose(sum(values), 1, abs_tol=1e-6)):
-        raise ParameterError(f"needs shares that sum to 1, not {shares!r}", 'as in {"train": 0.8, "val": 0.2}', option="split")
+        parts = ",".join(f"{name}={share}" for name, share in shares.items())
+        raise ParameterError(f"needs positive shares that sum to 1, not {parts or 'none'}", option="split")
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in images.columns:

@@ -40,11 +40,11 @@ class AveragePrecisionCallback:
         ground truth as for `evaluate`; None if it comes with the batches
     protocol, and all others
         as for `evaluate`
-        read_batch
-            a function of the return value of `validation_step` and of the batch that returns the detections: anything that
-            `Evaluator.update` accepts, such as `{image_id: {"boxes": ..., "labels": ..., "scores": ...}}`; without `truth`, a
-            pair `(targets, outputs)` of lists as torchvision's detectors accept and return them, with `image_id` in each
-            target. By default `validation_step` itself must return this
+    read_batch
+        a function of the return value of `validation_step` and of the batch that returns the detections: anything that
+        `Evaluator.update` accepts, such as `{image_id: {"boxes": ..., "labels": ..., "scores": ...}}`; without `truth`, a
+        pair `(targets, outputs)` of lists as torchvision's detectors accept and return them, with `image_id` in each
+        target. By default `validation_step` itself must return this
     prefix
         prefix of the names of logged numbers
     per_category
@@ -63,8 +63,8 @@ class AveragePrecisionCallback:
     ------
     ParameterError
         Lightning is not installed, an option is unknown, or nothing is returned for a batch
-        InputError
-            the errors of `evaluate`
+    InputError
+        the errors of `evaluate`
 
     >>> callback = AveragePrecisionCallback("instances.json")  # doctest: +SKIP
     >>> trainer = Trainer(callbacks=[callback])  # doctest: +SKIP

@@ -118,8 +118,8 @@ class MeanAveragePrecision:
         ------
         ParameterError
             the numbers of targets and predictions differ
-            RowError
-                values are missing or invalid; `rows` are the positions in the list, from 0. Nothing is added
+        RowError
+            values are missing or invalid; `rows` are the positions in the list, from 0. Nothing is added
         """
         if len(preds) != len(target):
             raise ParameterError(f"update: {len(preds)} preds but {len(target)} targets", "pass one of each per image")

@@ -55,8 +55,8 @@ class AveragePrecisionCallback:
     ------
     ParameterError
         an option is unknown
-        InputError
-            two images have the same name, by which Ultralytics' results are matched, and the errors of `evaluate`
+    InputError
+        two images have the same name, by which Ultralytics' results are matched, and the errors of `evaluate`
 
     >>> callback = AveragePrecisionCallback(protocol="ultralytics")
     >>> callback.add_to(model)  # doctest: +SKIP

@@ -84,7 +84,7 @@ def test_more_cells_than_are_shown(run: Any) -> None:
     ("arguments", "message"),
     [
         (["--min-score", "high"], "error: --min-score takes a number or best_f1, not 'high'"),
-        (["--iou-threshold", "2"], r"error: --iou-thresholds must lie in (0, 1] and increase, got (2.0,)"),
+        (["--iou-threshold", "2"], r"error: --iou-thresholds must lie in (0, 1] and increase, got 2.0"),
         (["--protocol", "proposals"], "error: the categories are pooled, so none can be mistaken for another; "),
         (["--json", "--csv"], "error: --json and --csv cannot be combined"),
     ],

@@ -165,7 +165,7 @@ BAD = {
     "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed needs --sample"),
     "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by needs --split with"),
     "shares of half": (
-        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split needs shares that sum to 1"),
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split needs positive shares that sum"),
     "no share": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=x"], 2, "shares such as train=.8,val=.2"),
     "a part that is a path": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "../a=.5,b=.5"], 2, "'../a' cannot be the name"),

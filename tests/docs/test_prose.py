@@ -22,6 +22,10 @@ LONGEST_SENTENCE, LONGEST_LINE = 40, 128
 CODE = ROOT / "apframe"
 PACKAGES = sorted({path.relative_to(CODE).parts[0] for path in CODE.rglob("*.py")})
 
+# a section of named entries up to its first empty line; and entries at the margin with descriptions, which may have lists
+SECTION = re.compile(r"^ *(?:Parameters|Attributes|Raises|Warns)\n *-{3,}\n((?:.+\n?)+)", re.MULTILINE)
+ENTRIES = re.compile(r"(?:\S.*\n(?: {4}(?: {2})?\S.*(?:\n|$))+)+")
+
 # phrases of an earlier private dialect: nobody says these aloud
 RIDDLES = re.compile(
     "|".join(
@@ -167,6 +171,11 @@ def test_first_lines_of_docstrings_make_sense_on_their_own() -> None:
     assert {name: line for name, line in first_lines.items() if not line or re.match(r"(What|See|The same)\b", line)} == {}
 
 
+def misplaced_entries(docstring: str) -> list[str]:
+    """The sections of a docstring with an entry, or a description, that is indented too much or too little."""
+    return [body for body in SECTION.findall(docstring) if not ENTRIES.fullmatch(body)]
+
+
 def docstrings(package: str) -> Iterator[tuple[str, str]]:
     """All docstrings of a package or module, private ones too, each with its place."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -174,6 +183,11 @@ def docstrings(package: str) -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, documented) and (text := ast.get_docstring(node)):
                 yield f"{path.relative_to(CODE)}:{getattr(node, 'lineno', 1)}", text
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_entries_of_docstrings_stand_at_the_margin(package: str) -> None:
+    assert [(place, body) for place, text in docstrings(package) if (body := misplaced_entries(text))] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -193,3 +207,7 @@ def test_the_checks_find_what_they_look_for() -> None:
     assert too_long("word " * 41 + ".") != [] == too_long("word " * 39 + "word.\n\n" + "`a b` " * 40)
     assert RIDDLES.findall("the ids are taken at its word") != []
     assert PAGE_RIDDLES.findall("names of classes are found in any case") != []
+    section = "Save.\n\nRaises\n------\n{}OSError\n{}no space"
+    assert misplaced_entries(section.format("", " " * 4)) == []
+    for entry, description in ((4, 8), (0, 8), (0, 0), (4, 4)):
+        assert misplaced_entries(section.format(" " * entry, " " * description)) != []

@@ -95,7 +95,7 @@ def test_a_database_has_the_thresholds_that_are_named(street: apf.Evaluation, tm
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [([0.5, 0.55], "0.55 was not evaluated; there are 0.5, 0.6, 0.75"), ("x", "number")]
+    ("given", "message"), [([0.5, 0.55], "0.55 was not evaluated; choose from 0.5, 0.6, 0.75"), ("x", "number")]
 )
 def test_thresholds_that_were_not_evaluated_are_refused(
     given: Any, message: str, street: apf.Evaluation, tmp_path: Path

@@ -67,10 +67,10 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
         RowError,
         "category_id has no name where row is 1; there is 1 name, for 0; if they count from 1",
     ),
-    "empty": ([], ParameterError, "^names are empty"),
-    "no list": (7, ParameterError, "^names are neither a list of names nor a mapping from numbers to names"),
-    "no number": ({float("inf"): "cat"}, ParameterError, "^names are neither a list of names nor a mapping from numbers"),
-    "numbers": ([1, 2], ParameterError, "^names must all be text"),
+    "empty": ([], ParameterError, "^names must not be empty$"),
+    "no list": (7, ParameterError, "^names must be a list of names, or a mapping from numbers to names$"),
+    "no number": ({float("inf"): "cat"}, ParameterError, "^names must be a list of names, or a mapping from"),
+    "numbers": ([1, 2], ParameterError, "^names must all be text$"),
     "an unknown name": (["cat", "bird"], RowError, "bird"),
 }
 
@@ -83,7 +83,7 @@ def test_what_are_no_names_is_told(names: Any, error: type[Exception], message: 
 
 def test_an_empty_file_of_names_is_told(tmp_path: Path) -> None:
     (tmp_path / "obj.names").touch()
-    with pytest.raises(FormatError, match=r"obj\.names: the names are empty; write one class name per line"):
+    with pytest.raises(FormatError, match=r"obj\.names: the names must not be empty; write one class name per line"):
         apf.evaluate(TRUTH, FOUND, names=tmp_path / "obj.names")
 
 

@@ -168,10 +168,10 @@ def test_intervals_and_comparison() -> None:
     ("thresholds", "message"),
     [
         ({"Car": 0.7}, r"iou_thresholds has no threshold for 'Pedestrian'; there are Car; add them, or name the others in cat"),
-        ({"Car": 0.7, "Pedestrian": 1.2}, r"iou_thresholds must lie in \(0, 1\] and increase, got \(0.7, 1.2\)"),
+        ({"Car": 0.7, "Pedestrian": 1.2}, r"iou_thresholds must lie in \(0, 1\] and increase, got 0.7, 1.2"),
         ({"Car": 0.7, "Pedestrian": "half"}, r"iou_thresholds has the wrong type .*half"),
         ({"Car": 0.7, 2: 0.5}, r"iou_thresholds has the wrong type"),
-        ({}, r"iou_thresholds must lie in \(0, 1\] and increase, got \(\)"),
+        ({}, r"iou_thresholds must lie in \(0, 1\] and increase, got none"),
     ],
 )
 def test_wrong_thresholds(thresholds: Any, message: str) -> None:

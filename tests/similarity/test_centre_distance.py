@@ -68,12 +68,12 @@ def test_axes() -> None:
 def test_thresholds_of_distances() -> None:
     protocol = apf.COCO.with_options(similarity=CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])
     assert protocol.iou_type == "distance" and protocol.iou_thresholds == (-4.0, -2.0, -1.0, -0.5)
-    message = r"^iou_thresholds must lie in \(-inf, 0\] and increase, got \(2.0,\); a distance of 2 m is -2$"
+    message = r"^iou_thresholds must lie in \(-inf, 0\] and increase, got 2.0; a distance of 2 m is -2$"
     with pytest.raises(ParameterError, match=message):
         protocol.with_options(iou_thresholds=2)
-    with pytest.raises(ParameterError, match=message.replace("2.0,", r"-1.0, -2.0")):
+    with pytest.raises(ParameterError, match=message.replace("2.0;", "-1.0, -2.0;")):
         protocol.with_options(iou_thresholds=[-1, -2])
-    with pytest.raises(ParameterError, match=r"^iou_thresholds must lie in \(0, 1\] and increase, got \(-2.0,\)$"):
+    with pytest.raises(ParameterError, match=r"^iou_thresholds must lie in \(0, 1\] and increase, got -2.0$"):
         apf.COCO.with_options(iou_thresholds=-2)
 
 

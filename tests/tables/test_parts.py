@@ -128,10 +128,10 @@ def test_null_is_a_group() -> None:
 
 
 @pytest.mark.parametrize(("shares", "by", "message"), [
-    ({"train": 0.8}, (), "^split needs shares that sum to 1, not {'train': 0.8}"),
-    ({"train": 1.2, "val": -0.2}, (), "sum to 1"),
-    ({}, (), "sum to 1"),
-    ([0.8, 0.2], (), "sum to 1"),
+    ({"train": 0.8}, (), "^split needs positive shares that sum to 1, not train=0.8$"),
+    ({"train": 1.2, "val": -0.2}, (), "not train=1.2,val=-0.2$"),
+    ({}, (), "sum to 1, not none$"),
+    ([0.8, 0.2], (), r"^split must be the share of each part, not \[0.8, 0.2\]; as in {"),
     ({"train": 0.5, "val": 0.5}, "scene", "^by: the images have no column 'scene'"),
     ({"train": 0.5, "val": 0.5}, "wether", "did you mean weather"),
     ({"train": 0.999, "val": 0.001}, "city", "^split: val gets no images: only 5 groups to share; try other shares"),

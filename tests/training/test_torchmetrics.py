@@ -226,7 +226,7 @@ def test_a_failed_update_adds_nothing() -> None:
         ({"iou_type": ()}, 'iou_type must be "bbox", "segm" or a tuple of them, not ()'),
         ({"average": "none"}, 'average is "macro" or "micro", not \'none\''),
         ({"max_detection_thresholds": [1, 10]}, "max_detection_thresholds must be three numbers, not [1, 10]"),
-        ({"iou_thresholds": [1.5]}, "iou_thresholds must lie in (0, 1] and increase, got (1.5,)"),
+        ({"iou_thresholds": [1.5]}, "iou_thresholds must lie in (0, 1] and increase, got 1.5"),
     ],
 )
 def test_bad_options_are_errors_at_once(options: dict[str, Any], message: str) -> None:

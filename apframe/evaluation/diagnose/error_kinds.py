@@ -109,4 +109,4 @@ def error_kinds(name: str | None = None) -> Listing:
     """
     columns = ["name", "description", "condition", "fix", "is_special"]
     table = Listing({column: [getattr(kind, column) for kind in ERROR_KINDS.values()] for column in columns})
-    return table.named("error kind", name)
+    return table.named("error type", name)

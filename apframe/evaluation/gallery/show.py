@@ -194,7 +194,7 @@ def show_errors(
         if kind in card_kinds(are_two=True):
             remedy = f'give the other evaluation: show_errors("{kind}", 6, other)'
             raise ParameterError(f"{kind} is a change from one evaluation to another", remedy)
-        raise ParameterError(f"no kind of error {shown(kind)}", did_you_mean(str(kind), kinds))
+        raise ParameterError(f"no error type {shown(kind)}", did_you_mean(str(kind), kinds))
     n = whole_number("n", n)
     evaluations, model_names = _beside(self, others, names)
     threshold = self._pipeline.outline.thresholds[threshold_at(self.protocol, iou_threshold)]

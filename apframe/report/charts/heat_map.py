@@ -22,10 +22,10 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
     ----------
     model
         the number of the model
-        name
-            the name of the model
-        is_linked
-            True if the gallery has the rows of the model
+    name
+        the name of the model
+    is_linked
+        True if the gallery has the rows of the model
 
     >>> counts = np.array([[[3, 2], [1, 2]], [[0, 0], [0, 0]]])
     >>> one = Matrix(["cat"], "background", "missed", [""], [counts], [])

@@ -41,10 +41,10 @@ def line_chart(
         a line for each model; points without a number are left out
     x_title, y_title
         the titles of the axes; the vertical one goes from 0 to 1
-        x_ends
-            the ends of the horizontal axis
-        follows
-            True if a line shows the position of the slider
+    x_ends
+        the ends of the horizontal axis
+    follows
+        True if a line shows the position of the slider
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
     >>> 'd="M36 18H36V182H270"' in chart, "precision against recall: new" in chart

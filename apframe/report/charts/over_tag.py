@@ -43,8 +43,8 @@ def chart_over_tag(
         the positions of up to two checkpoints, which are marked like the first and the second model in other charts
     ends
         the minimum range of the vertical axis; by default the lowest and the highest number
-        large
-            include the name of the tag, for a single chart; small charts are placed side by side
+    large
+        include the name of the tag, for a single chart; small charts are placed side by side
 
     >>> points = pl.DataFrame({"estimate": [0.25, 0.5], "low": [0.2, None], "high": [0.3, None]})
     >>> chart = chart_over_tag(TagAxis("epoch", ["1", "2"], [1.0, 2.0]), points, "AP", marked=[1])

@@ -24,8 +24,8 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: S
     ----------
     bins
         the table of `Evaluation.reliability`
-        name
-            the name of the model
+    name
+        the name of the model
     marks
         the detections behind each bin
 

@@ -20,8 +20,8 @@ def curve_cells(points: pl.DataFrame, n: int, x_ends: tuple[float, float] = (0.0
         joins them; points without a number are left out
     n
         the number of cells; cells without points have an empty frame
-        x_ends
-            the ends of the horizontal axis
+    x_ends
+        the ends of the horizontal axis
 
     >>> points = {"row": [0, 0], "class": ["a", "a"], "x": [1.0, 0.0], "y": [0.0, 1.0], "is_marked": [False, True]}
     >>> cells = curve_cells(pl.DataFrame(points), 2)

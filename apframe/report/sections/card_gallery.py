@@ -145,8 +145,8 @@ def gallery(
     ----------
     usual_order
         the initial order of the cards, in words
-        file, folder
-            the file with the rows of the cards, and its folder next to the page
+    file, folder
+        the file with the rows of the cards, and its folder next to the page
     slices
         the names of the cards' data by the names of slices; a card may be in several slices of a name
     values
@@ -177,10 +177,10 @@ def filter_data(values: Mapping[str, Sequence[str]], rows: str | None, usual: st
     ----------
     values
         the values of each column; rows have the positions of their values, separated by dots
-        rows
-            the section of the rows, if there are rows
-        usual
-            the default selection, in words
+    rows
+        the section of the rows, if there are rows
+    usual
+        the default selection, in words
     """
     data = {"data_values": listed([*values.items()]), "data_all": usual}
     return data if rows is None else data | {"data_rows": f"#{rows} [data-has]"}

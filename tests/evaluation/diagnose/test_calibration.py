@@ -262,7 +262,7 @@ def test_scores_that_are_no_shares() -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold": ({"iou_threshold": 1e-9}, "iou_threshold 1e-09 was not evaluated; there are 0.5, 0.55"),
+    "threshold": ({"iou_threshold": 1e-9}, "iou_threshold 1e-09 was not evaluated; choose from 0.5, 0.55"),
     "area": ({"area_range": "al"}, "area_range 'al' was not evaluated"),
     "bins": ({"bins": "uniforn"}, 'bins is "uniform" or "quantile", not'),
     "target": ({"target": "iou"}, 'target is "outcome" or "similarity", not'),

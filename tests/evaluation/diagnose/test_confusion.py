@@ -307,7 +307,7 @@ def test_a_subset_has_its_own_matrix() -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, 0.75; to add it, name it in"),
+    "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; choose from 0.5, 0.75, or add it with iou_"),
     "area": ({"area_range": "al"}, "area_range 'al' was not evaluated; did you mean all"),
     "score": ({"min_score": "best"}, "min_score must be a number, a dict of numbers by category or 'best_f1', not 'best'"),
     "nan": ({"min_score": float("nan")}, "min_score must be a number, not nan"),

@@ -25,7 +25,7 @@ def test_one_kind_by_its_name_in_any_case() -> None:
 
 
 def test_an_unknown_kind_is_an_error() -> None:
-    with pytest.raises(ParameterError, match="no error kind 'dup'; did you mean dupe"):
+    with pytest.raises(ParameterError, match="no error type 'dup'; did you mean dupe"):
         apf.error_kinds("dup")
 
 

@@ -151,7 +151,7 @@ def test_bad_options() -> None:
     with pytest.raises(ParameterError, match="level"):
         evaluation.froc(level="image")
     for method in (evaluation.lrp, evaluation.miss_rates, evaluation.froc):
-        with pytest.raises(ParameterError, match=r"0\.75 was not evaluated; there is only 0\.5; use that"):
+        with pytest.raises(ParameterError, match=r"0\.75 was not evaluated; use 0\.5, or add it with iou_thresholds"):
             method(0.75)
         with pytest.raises(ParameterError, match="area_range 'tiny'"):
             method(area_range="tiny")

@@ -333,7 +333,7 @@ def test_a_larger_background_threshold_makes_more_background(street: apf.Evaluat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, .*iou_thresholds"),
+        ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; choose from 0.5, .*iou_thresholds"),
         ({"iou_threshold": "x"}, "iou_threshold is a number"),
         ({"background": 0.5}, "background must be at least 0 and below the IoU threshold 0.5, not 0.5"),
         ({"background": -0.1}, "background must be at least 0"),

@@ -158,7 +158,7 @@ def test_shards_are_read_again(models: list[apf.Evaluation], tmp_path: Path) -> 
         (lambda ev: ev.show("left", iou_threshold=0.33), "iou_threshold 0.33 was not evaluated"),
         (lambda ev: ev.show("left", min_score="high"), "min_score must be a number, not 'high'"),
         (lambda ev: ev.show("left", names=["a", "b"]), "names has 2 names for 1 evaluation"),
-        (lambda ev: ev.show_errors("class"), "no kind of error 'class'; did you mean"),
+        (lambda ev: ev.show_errors("class"), "no error type 'class'; did you mean"),
         (lambda ev: ev.show_errors("lost"), 'give the other evaluation: show_errors("lost", 6, other)'),
         (lambda ev: ev.show_errors("cls", 0), "n is a whole number of at least 1, not 0"),
         (lambda ev: ev.show_errors("cls", 2.5), "n is a whole number of at least 1, not 2.5"),
