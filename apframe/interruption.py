@@ -45,7 +45,7 @@ def run_interruptible(work: Callable[[], T], stop: Callable[[], None]) -> T:
     doing: Future[T] = Future()
     warnings: list[tuple[str, str]] = []
     try:
-        # not by an executor: interrupted while its thread starts, it does not tell if the work has begun
+        # not an executor: if interrupted while its thread starts, it cannot say whether the work has begun
         threading.Thread(target=copy_context().run, args=(_do, work, doing, warnings), name="apframe-sql").start()
         while not doing.done():  # a signal that another thread gets is seen when this one wakes
             wait([doing], timeout=0.1)

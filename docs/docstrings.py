@@ -1,4 +1,4 @@
-"""What mkdocstrings is told about the package beyond its source: which functions are methods, and where the doctests begin."""
+"""Facts about the package that mkdocstrings cannot read from its source: bound methods, options and where doctests begin."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Format(ABC):
     def read(
         self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
     ) -> Dataset:
-        """Read the data set. `masks` tells formats that read masks later that masks will be compared.
+        """Read the data set. With `masks`, masks will be compared, so formats that defer them read them now.
 
         `box_format` and `relative` are as in `Dataset`; a format with FIXED boxes only gets the defaults.
         """

@@ -23,7 +23,7 @@ class PrecisionRecall:
     Attributes
     ----------
     curve
-        recall, precision, score, tp, fp: one row per retrieved item, best score first, after a point where nothing is retrieved
+        recall, precision, score, tp, fp: one row per retrieved item, best score first, after a point for the empty list
         (recall 0, precision 1, no score). With `stable`: one row per item in the original order and no such point; recall,
         precision, tp and fp are null for items that were not retrieved.
     auc

@@ -174,7 +174,7 @@ class ByBestOverlap(Matcher):
 
 @dataclass(frozen=True)
 class Shared(Matcher):
-    """Matching where nothing is used up: a detection matches every annotation that it reaches."""
+    """Matching that shares annotations: a detection matches every annotation whose similarity reaches the threshold."""
 
     name: ClassVar[str] = "shared"
     description: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Matching where nothing is used up: a detection matches every annotation that it is similar enough to."""
+"""Matching that shares annotations: a detection matches every annotation that is similar enough."""
 
 from __future__ import annotations
 

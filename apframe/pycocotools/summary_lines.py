@@ -41,7 +41,7 @@ def mean(arrays: dict[str, Any], p: Params, is_ap: bool, threshold: float | None
 
 
 def words(p: Params, is_ap: bool, threshold: float | None, area: str, limit: int, value: float) -> str:
-    """Return a line as it is printed."""
+    """Return a line of the printed summary."""
     title = "Average Precision  (AP)" if is_ap else "Average Recall     (AR)"
     iou = f"{p.iouThrs[0]:0.2f}:{p.iouThrs[-1]:0.2f}" if threshold is None else f"{threshold:0.2f}"
     return f" {title} @[ IoU={iou:<9} | area={area:>6s} | maxDets={limit:>3d} ] = {value:0.3f}"

@@ -26,7 +26,7 @@ def with_whole_paths(table: str, frame: pl.DataFrame, source: str | Path, within
     Raises
     ------
     FormatError
-        a path leads out of the folder; the message does not tell whether it exists
+        a path leads out of the folder; the message does not reveal whether it exists
 
     >>> with_whole_paths("images", pl.DataFrame({"label_map": ["maps/1.png"]}), "/data/tables.parquet").rows()
     [('/data/maps/1.png',)]

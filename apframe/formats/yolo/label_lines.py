@@ -53,7 +53,7 @@ def _are_fractions(fields: list[str]) -> bool:
 def keypoints_of_results(n_fields: int, n_keypoints: int | None) -> tuple[int, int] | None:
     """Return the number of keypoints in lines of results, and of numbers for each; None for lines without keypoints.
 
-    A line does not tell: it has keypoints if the number of keypoints in the data set fits.
+    The line alone is ambiguous: it has keypoints if its length fits the number of keypoints in the data set.
 
     >>> keypoints_of_results(1 + 4 + 17 * 3 + 1, 17), keypoints_of_results(6, 17)
     ((17, 3), None)
