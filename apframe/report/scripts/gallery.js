@@ -106,8 +106,8 @@ class Gallery extends Filter {
   }
   show() {
     super.show();
-    const chosen = this.cards.filter((card) => this.has(card, this.wanted)), first = chosen.slice(0, this.most);
-    for (const card of this.cards) card.element.hidden = !first.includes(card);
+    const chosen = this.cards.filter((card) => this.has(card, this.wanted)), first = new Set(chosen.slice(0, this.most));
+    for (const card of this.cards) card.element.hidden = !first.has(card);
     const left = chosen.length - this.most, mark = markOf(this.section, this.wanted);
     this.more.hidden = left <= 0;
     this.more.textContent = `Show ${Math.min(left, this.step)} more of ${left}`;
