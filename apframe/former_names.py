@@ -35,6 +35,9 @@ def find_name(name: str, public: Sequence[str]) -> Any:
     Traceback (most recent call last):
     AttributeError: module 'apframe' has no attribute 'ndgc'; did you mean lists.ndcg?
     """
+    message = f"module 'apframe' has no attribute {name!r}"
+    if name.startswith("_"):  # tools such as pytest and IPython ask for these again and again
+        raise AttributeError(message, name=name, obj=None)
     if name in _LISTS:
         raise AttributeError(f"apframe.{name} is now apframe.{_LISTS[name]}", name=name, obj=None)
     names = {f"plot_{each}": f"plot.{each}" for each in homes_of("apframe.plot")}
@@ -43,7 +46,6 @@ def find_name(name: str, public: Sequence[str]) -> Any:
     names |= {each: f"exceptions.{each}" for each in exceptions.__all__}
     if name not in names:
         near = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), nearest(name, [*public, *names]))
-        message = f"module 'apframe' has no attribute {name!r}"
         raise AttributeError(f"{message}; {near}" if near else message, name=name, obj=None)
     package, new = names[name].split(".")
     if package != "protocols" or not name.isupper():
