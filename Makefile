@@ -3,14 +3,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := -m pip install -q --disable-pip-version-check
-PYTEST := -m pytest -q -n auto --dist worksteal
+PYTEST := -m pytest -q --dist worksteal
 APFRAME ?= $(BIN)/apframe
 PYTHONS ?= 3.11 3.12 3.13
 TRUTH := data/street/instances.json
 EXAMPLES ?= 4
-MORE_EXAMPLES ?= 10
-CASES ?= 40
+MORE_EXAMPLES ?= 6
+CASES ?= 24
 SHARE ?= 8
+# slow tests often wait for processes of their own
+ONE_MORE = $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -39,23 +41,22 @@ test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -n auto
-	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python $(PYTEST) -m "not slow" --ignore=tests/parity --ignore=tests/properties
+	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python $(PYTEST) -n auto -m "not slow"
 
 # what takes longer: signals, processes, a disk of 1 MB, kernels of notebooks, every protocol, thousands of cases; pages of docs/;
-# the comparisons with references, and the properties on generated data sets; about 10 minutes. It runs one in eight of the cases
-# of each slow test, always the same ones, and all of the documentation; with SHARE=1 all cases, which takes half an hour
+# the comparisons with references, and the properties on generated data sets; about 6 minutes. It runs one in eight of the cases
+# of most slow tests, always the same ones; with SHARE=1 all cases, which takes half an hour
 test-slow: .venv/installed-docs
-	APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) $(BIN)/python $(PYTEST) -m slow tests --ignore=tests/parity --ignore=tests/properties --ignore=tests/matching
-	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python $(PYTEST) tests/parity tests/properties tests/matching
+	APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python $(PYTEST) -n $(ONE_MORE) -m slow tests
 
 # all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
 # hours
 test-full: .venv/installed-test
-	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python $(PYTEST)
+	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python $(PYTEST) -n auto
 
 # the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
 test-lowest: .venv-lowest/installed
-	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python $(PYTEST)
+	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python $(PYTEST) -n auto
 
 # the peers, in an environment of their own
 bench: .venv-bench/installed

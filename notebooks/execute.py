@@ -26,9 +26,9 @@ METADATA = {
 }
 
 
-def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
+def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
     """The notebook with the outputs of a run in this folder; a cell that fails is an error."""
-    notebook = normalised(nbformat.read(path, as_version=4))
+    notebook.metadata = nbformat.from_dict(METADATA)
     resources = {"metadata": {"path": str(folder)}}
     with tempfile.TemporaryDirectory() as sockets:
         # files, not ports, of which two kernels that start at once may take the same
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="without .ipynb; all by default")
     names = parser.parse_args().names
     for path in [FOLDER / f"{name}.ipynb" for name in names] or sorted(FOLDER.glob("*.ipynb")):
-        nbformat.write(executed(path, FOLDER), path)
+        nbformat.write(executed(nbformat.read(path, as_version=4), FOLDER), path)
         print(f"{path.name}: {path.stat().st_size / 1024:.0f} kB")
 
 

@@ -12,13 +12,13 @@ import os
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.disks import small_disk as small_disk
+from tests.share import share
 
 settings.register_profile(
     "apframe",
@@ -33,8 +33,6 @@ settings.load_profile("apframe")
 # otherwise Ray kills workers when other processes use up the memory, and stores nothing when the disk is nearly full
 os.environ |= {"RAY_memory_monitor_refresh_ms": "0", "RAY_local_fs_capacity_threshold": "1"}
 
-SHARE = int(os.environ.get("APFRAME_SHARE", "1"))
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
@@ -43,20 +41,22 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a share of the cases of each slow test, the same in every run; each test begins with another one of its cases."""
-    cases = defaultdict(list)
+    """Keep a share of the cases of each slow test, the same in every run; each test begins with another one of its cases.
+
+    Comparisons with references and properties on generated data sets are slow tests of which every case is run.
+    """
+    cases, kept = defaultdict(list), set()
     for item in items:
+        if {"parity", "properties"} & {*item.path.parts}:
+            item.add_marker(pytest.mark.slow(every=True), append=False)
         slow = item.get_closest_marker("slow")
         if slow and not slow.kwargs.get("every") and "docs" not in item.path.parts:
             cases[item.nodeid.partition("[")[0]].append(item)
-    left_out = {
-        item
-        for test, of_test in cases.items()
-        for number, item in enumerate(of_test)
-        if (number - crc32(test.encode()) % min(SHARE, len(of_test))) % SHARE
-    }
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = [item for item in items if item not in left_out]
+        else:
+            kept.add(item)
+    kept.update(item for test, of_test in cases.items() for item in share(of_test, test))
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_collection() -> None:

@@ -365,7 +365,7 @@ def test_types_of_duckdb_are_printed_or_refused(
 ) -> None:
     errors = (NESTED, BYTES, FOREIGN, DATES)
     for style, expected in zip(("--csv", "--json"), TYPES[value], strict=True):
-        code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), f"SELECT {value} AS a", style)
+        code, out, err = command(capsys, monkeypatch, "sql", str(places["search_file"]), f"SELECT {value} AS a", style)
         if expected in errors:
             assert (code, out) == (2, "") and str(expected) in err
         else:
@@ -373,5 +373,5 @@ def test_types_of_duckdb_are_printed_or_refused(
             assert (out == f"a\n{expected}\n") if style == "--csv" else (json.loads(out) == [{"a": expected}])
     is_table = not {FOREIGN, DATES} & set(map(str, TYPES[value]))
     for options in ([], ["--markdown"], ["--latex"]):
-        code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), f"SELECT {value} AS a", *options)
+        code, out, err = command(capsys, monkeypatch, "sql", str(places["search_file"]), f"SELECT {value} AS a", *options)
         assert (code, bool(out), bool(err)) == ((0, True, False) if is_table else (2, False, True))

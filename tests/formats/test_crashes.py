@@ -20,7 +20,7 @@ from tests.stopping import SECONDS, hidden, process, stop_when, wait_until_stopp
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]
 
-N_KILLS = 8
+N_KILLS = 4
 
 AGAIN_AND_AGAIN = """
 import sys, itertools
@@ -137,7 +137,7 @@ def test_two_writers_and_a_reader(tmp_path: Path) -> None:
     arguments = ("run", tmp_path / "run", True)
     with process(AGAIN_AND_AGAIN, *arguments) as one, process(AGAIN_AND_AGAIN, *arguments) as other:
         began = time.monotonic()
-        while time.monotonic() < began + 10 or (n_read == 0 and time.monotonic() < began + SECONDS):
+        while time.monotonic() < began + 3 or (n_read == 0 and time.monotonic() < began + SECONDS):
             try:
                 assert size_of_run(tmp_path / "run") in SIZES
                 n_read += 1

@@ -17,6 +17,7 @@ from apframe.formats.catalogue import FORMATS
 from tests.fuzz.commands import CASES, problem_of, report, run_cases
 from tests.fuzz.mutations import places
 from tests.fuzz.valid_sets import IOU_TYPES, SHAPES, write_valid
+from tests.share import share
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +81,7 @@ def test_every_field_with_an_odd_value(name: str, odd: str, tmp_path: Path) -> N
     assert files
     for file in files:
         text = file.read_text()
-        for number, changed in enumerate([odd, *with_each_field_replaced(text, odd)]):
+        for number, changed in share([*enumerate([odd, *with_each_field_replaced(text, odd)])], f"{file.name} {odd[:9]}"):
             file.write_text(changed)
             problem = problem_of(chosen[number % 2])
             problems += [] if problem is None else [f"{file.name}, place {number}: {problem}"]

@@ -30,6 +30,7 @@ from tests.formats.folders import written
 from tests.fuzz.commands import problem_of
 from tests.fuzz.mutations import NAMES, rewrite
 from tests.fuzz.valid_sets import SHAPES, write_valid
+from tests.share import share
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +85,7 @@ def test_halves_of_characters(name: str, tmp_path: Path) -> None:
     for path in (truth, found):
         text = path.read_text()
         for half in (r"\ud800", r"\udfffb"):
-            for word in ("cat", "score", "name", "image", "label", "one.jpg", "id"):
+            for word in share(("cat", "score", "name", "image", "label", "one.jpg", "id"), f"{name} {half}"):
                 path.write_text(text.replace(f'"{word}"', f'"{half}"', 1))
                 assert problems_of(truth, found, name, tmp_path) == []
         path.write_text(text)
@@ -187,7 +188,7 @@ def test_unusual_names_are_written_or_refused(name: str, what: str, tmp_path: Pa
     shape = {"x": [1.0, 2.0], "y": [1.0, 2.0], "width": [3.0, 4.0], "height": [3.0, 4.0]}
     shape = {"start_time": [0.0, 1.0], "end_time": [1.0, 2.0]} if name == "activitynet" else shape
     lists = {"neg_category_ids": [[], []], "not_exhaustive_category_ids": [[], []]}
-    for number, odd in enumerate(_TEXTS):
+    for number, odd in share([*enumerate(_TEXTS)], f"{name} {what}"):
         every = ("image_id", "category_id", "name", "file_name", "attribute")
         for column in every[1:2] if what == "results without their data set" else every[number % 5 :: 5]:
             rows = {"image_id": ["one", odd if column == "image_id" else "two"], **shape}
@@ -214,7 +215,7 @@ def test_unusual_names_are_written_or_refused(name: str, what: str, tmp_path: Pa
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 @pytest.mark.parametrize("name", [name for name in SHAPES if name not in ("coco", "activitynet")])
 def test_classes_with_unusual_names_are_converted_or_refused(name: str, tmp_path: Path) -> None:
-    for number, odd in enumerate(NAMES):
+    for number, odd in share([*enumerate(NAMES)], name):
         truth: dict[str, Any] = {
             "images": [{"id": 1, "width": 64, "height": 48, "file_name": "one.jpg"}],
             "categories": [{"id": 1, "name": odd}],

@@ -24,7 +24,7 @@ def running() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("chromium is missing: apt-get install chromium")
     with api.sync_playwright() as driver:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]  # not /dev/shm, which other processes may fill
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]  # not /dev/shm, which others may fill
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=SECONDS * 1000)
         yield browser
         TABS.clear()
@@ -72,8 +72,8 @@ def _tab(browser: Any, options: dict[str, Any]) -> tuple[Any, list[str]]:
 
 def wait_until(page: Any, condition: str) -> None:
     """Wait for a condition in JavaScript: pages forbid Playwright's own way of asking for it again."""
-    for _ in range(10 * SECONDS):
+    for _ in range(50 * SECONDS):
         if page.evaluate(condition):
             return
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(20)
     raise AssertionError(f"not true after {SECONDS} s: {condition}")

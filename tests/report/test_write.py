@@ -149,9 +149,9 @@ import apframe as apf
 street, search, out = sys.argv[1:]
 models = [apf.evaluate(f"{street}/instances.json", f"{street}/model_{name}.json") for name in "ab"]
 named = {"near in fog": "weather = 'fog' AND occlusion < 0.5", "night": "time_of_day = 'night'"}
-options = {"by": ["weather", named], "images": f"{street}/images", "embed": True, "max_images": 60, "n_resamples": 500}
+options = {"by": ["weather", named], "images": f"{street}/images", "embed": True, "max_images": 30, "n_resamples": 500}
 apf.write_report(f"{out}/two.html", *models, **options)
-apf.write_report(f"{out}/three.html", *models, models[0], by="weather", max_images=20)
+apf.write_report(f"{out}/three.html", *models, models[0], by="weather", max_images=0)
 runs = [f"{search}/run_{name}.txt" for name in ("lexical", "hybrid", "dense")]
 found = apf.evaluate_run(f"{search}/qrels.txt", runs, queries=f"{search}/queries.csv")
 apf.write_report(f"{out}/search.html", found, by="topic")

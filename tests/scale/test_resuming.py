@@ -26,7 +26,7 @@ from tests.stopping import ROOT, SECONDS, hidden, process, wait_until_stopped
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]
 
 STREET = ROOT / "data" / "street"
-N_SHARDS, N_KILLS = 150, 10
+N_SHARDS, N_KILLS = 90, 6
 
 RUN = """
 import itertools, signal, sys, tempfile, threading

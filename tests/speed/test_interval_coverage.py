@@ -137,7 +137,7 @@ def test_the_script_writes_its_tables(
     page.write_text(f"before\n{interval_coverage.BEGIN}\nold\n{interval_coverage.END}\nafter\n")
     monkeypatch.setattr(interval_coverage, "PAGE", page)
     monkeypatch.setattr(interval_coverage, "LEAST", 10)
-    words = "--images 100 --bootstrap 100 --samples 10 --resamples 40 --population 500 --write"
+    words = "--images 100 --bootstrap 100 --samples 10 --resamples 20 --population 300 --write"
     interval_coverage.main(words.split())
     printed, text = capsys.readouterr().out, page.read_text()
     assert text == f"before\n{interval_coverage.BEGIN}\n\n{printed.strip()}\n\n{interval_coverage.END}\nafter\n"
