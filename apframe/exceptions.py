@@ -92,7 +92,7 @@ class RowError(InputError):
     @property
     def sentence(self) -> str:
         """The message without the remedy: what is wrong, and in which first rows."""
-        return f"{self.table}: {self.problem} where {self.key} is {listed(self.rows)}"
+        return f"{self.table}: {self.problem} for {self.key} {listed(self.rows)}"
 
     def __reduce__(self) -> Any:  # BaseException would call __init__ with only the message
         return type(self), (self.table, self.problem, self.key, self.rows, self.remedy), self.__dict__

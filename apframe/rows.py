@@ -38,7 +38,7 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
 
     >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
     Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
+    apframe.exceptions.RowError: detections: no good for detection_id 8; mend it
     """
     if broken.any():
         raise RowError(table, problem, *rows_of(table, frame, broken), remedy)

@@ -151,8 +151,8 @@ class Report:
         ...     error = RowError(table, problem, "row", [3], "correct it")
         ...     report.found.append(Fault.of_error(error))
         >>> print(report.error)  # doctest: +NORMALIZE_WHITESPACE
-        annotations: width is negative where row is 3; correct it
-        (the first of 2 kinds of faults in 2 rows; also detections: score is missing where row is 3)
+        annotations: width is negative for row 3; correct it
+        (the first of 2 kinds of faults in 2 rows; also detections: score is missing for row 3)
         """
         first, *others = filter(self._is_cause, self.faults)
         if not others:
@@ -204,7 +204,7 @@ def validating(report: Report | None = None) -> Iterator[Report]:
     >>> found = {"image_id": [1, 2], "category_id": 1, "score": [0.5, None], "bbox": [[0, 0, 9, 9]] * 2}
     >>> with validating(Report()) as report:
     ...     canonical("detections", found)["detection_id"].to_list(), report.faults[0].error.sentence
-    ([1], 'detections: score is missing where detection_id is 2')
+    ([1], 'detections: score is missing for detection_id 2')
     """
     current = _current.get()
     if report is None and current is not None:
@@ -231,7 +231,7 @@ def add_fault(fault: Fault) -> None:
 
     >>> add_fault(Fault.of_error(RowError("images", "width is missing", "row", [3], "give it")))
     Traceback (most recent call last):
-    apframe.exceptions.RowError: images: width is missing where row is 3; give it
+    apframe.exceptions.RowError: images: width is missing for row 3; give it
     """
     report = _current.get()
     if report is None:
@@ -246,7 +246,7 @@ def amending(remedy: Callable[[InputError], str]) -> Iterator[None]:
     >>> with amending(lambda error: f"{error.remedy}, or not"):
     ...     add_fault(Fault.of_error(RowError("images", "width is missing", "row", [3], "give it")))
     Traceback (most recent call last):
-    apframe.exceptions.RowError: images: width is missing where row is 3; give it, or not
+    apframe.exceptions.RowError: images: width is missing for row 3; give it, or not
     """
 
     def amended(error: InputError) -> InputError:
@@ -354,7 +354,7 @@ def sound_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str,
 
     >>> sound_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
     Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
+    apframe.exceptions.RowError: detections: no good for detection_id 8; mend it
     """
     sieve = Sieve(table, frame)
     sieve.refuse(broken, problem, remedy)

@@ -118,7 +118,7 @@ def test_bad_results(fields: Row, error: type[ApframeError], message: str, kind:
     with pytest.raises(error, match=message) as caught:
         evaluated(GROUND_TRUTH, changed(RESULTS, place, fields), kind, tmp_path)
     mixed = "is not a string, as in the first row" in str(caught.value)  # then it is the rows after it
-    assert f" is {2 if mixed else place + 1}; " in one_line(caught.value)
+    assert f" {2 if mixed else place + 1}; " in one_line(caught.value)
 
 
 @pytest.mark.slow
@@ -170,13 +170,13 @@ def test_bad_truth(
         apf.read_coco(given(GROUND_TRUTH | {table: changed(rows, place, fields)}, kind, tmp_path, "truth"))
     if "as in the first row" in one_line(caught.value):  # then it is the rows after it
         return
-    assert f" is {place + 1}; " in one_line(caught.value) or f" is {rows[place]['id']}; " in one_line(caught.value)
+    assert f" {place + 1}; " in one_line(caught.value) or f"_id {rows[place]['id']}; " in one_line(caught.value)
 
 
 DUPLICATES = {
-    "images": (IMAGES, r"images: image_id is not unique where image_id is 1; make the ids unique"),
-    "categories": (CATEGORIES, r"categories: category_id is not unique where category_id is 1; "),
-    "annotations": (ANNOTATIONS, r"annotations: annotation_id is not unique where annotation_id is 11; "),
+    "images": (IMAGES, r"images: image_id is not unique for image_id 1; make the ids unique"),
+    "categories": (CATEGORIES, r"categories: category_id is not unique for category_id 1; "),
+    "annotations": (ANNOTATIONS, r"annotations: annotation_id is not unique for annotation_id 11; "),
 }
 
 
@@ -193,10 +193,10 @@ def test_duplicate_ids(table: str, kind: str, tmp_path: Path) -> None:
 @in_memory_and_as_files
 def test_row_that_is_not_an_object(row: Any, kind: str, place: int, tmp_path: Path) -> None:
     rows = [row if number == place else good for number, good in enumerate(RESULTS)]
-    with pytest.raises(InputError, match=r"not (a JSON|an) object|where row is 2; "):
+    with pytest.raises(InputError, match=r"not (a JSON|an) object|for row 2; "):
         apf.read_coco_results(given(rows, kind, tmp_path, "results"))
     rows = [row if number == place else good for number, good in enumerate(ANNOTATIONS)]
-    with pytest.raises(RowError, match=f"annotations: (the row is not a JSON object|bbox .*) where row is {place + 1}; "):
+    with pytest.raises(RowError, match=f"annotations: (the row is not a JSON object|bbox .*) for row {place + 1}; "):
         apf.read_coco(given(GROUND_TRUTH | {"annotations": rows}, kind, tmp_path, "truth"))
 
 
@@ -216,9 +216,7 @@ def test_annotation_id_0_is_one_like_any_other(kind: str, tmp_path: Path) -> Non
 @in_memory_and_as_files
 def test_detections_of_unknown_images(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, *(RESULTS[0] | {"image_id": image_id} for image_id in (90, 91, 90))]
-    with pytest.raises(
-        UnknownIdError, match=r"where detection_id is 3, 4, 5; unknown: 90, 91; .*unknown_images=.drop"
-    ) as caught:
+    with pytest.raises(UnknownIdError, match=r"for detection_id 3, 4, 5; unknown: 90, 91; .*unknown_images=.drop") as caught:
         evaluated(GROUND_TRUTH, results, kind, tmp_path)
     assert (caught.value.table, caught.value.key, caught.value.rows) == ("detections", "detection_id", [3, 4, 5])
     dropped = evaluated(GROUND_TRUTH, results, kind, tmp_path, unknown_images="drop")
@@ -423,11 +421,11 @@ DETECTIONS: dict[str, list[Any]] = {
     "height": [10, 40],
 }  # fmt: skip
 BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
-    "score NaN": ({"score": [0.9, nan]}, RowError, "detections: score is not a finite number where detection_id is 2; "),
-    "x infinite": ({"x": [-inf, 0.0]}, RowError, "detections: x is not a finite number where detection_id is 1; "),
-    "both infinities": ({"x": [-inf, inf]}, RowError, "detections: x is not a finite number where detection_id is 1, 2; "),
-    "width negative": ({"width": [1, -1]}, RowError, "detections: width is negative where detection_id is 2; "),
-    "score null": ({"score": [None, 0.8]}, RowError, "detections: score is missing where detection_id is 1; "),
+    "score NaN": ({"score": [0.9, nan]}, RowError, "detections: score is not a finite number for detection_id 2; "),
+    "x infinite": ({"x": [-inf, 0.0]}, RowError, "detections: x is not a finite number for detection_id 1; "),
+    "both infinities": ({"x": [-inf, inf]}, RowError, "detections: x is not a finite number for detection_id 1, 2; "),
+    "width negative": ({"width": [1, -1]}, RowError, "detections: width is negative for detection_id 2; "),
+    "score null": ({"score": [None, 0.8]}, RowError, "detections: score is missing for detection_id 1; "),
     "score text": ({"score": ["0.9", "0.8"]}, ColumnError, "detections.score must be Float64, not String"),
     "x a list": ({"x": [[1.0], [2.0]]}, ColumnError, r"detections.x must be Float64, not List\(Float64\)"),
     "no score": ({"score": GONE}, ColumnError, "detections: no column score; there are image_id, category_id, x"),
@@ -446,16 +444,16 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
         {"image_id": GONE, "imageid": [1, 1]}, ColumnError, "no column image_id .did you mean to rename 'imageid' to image_id"
     ),
     "score misspelt": ({"score": GONE, "Scor": [1, 2]}, ColumnError, "no column score .did you mean to rename 'Scor'"),
-    "image_id a fraction": ({"image_id": [1.0, 1.5]}, RowError, "detections: image_id is not a whole number where row is 2; "),
-    "image_id NaN": ({"image_id": [1.0, nan]}, RowError, "detections: image_id is not a whole number where row is 2; "),
-    "image_id null": ({"image_id": [None, 1]}, RowError, "detections: image_id is missing where detection_id is 1; "),
+    "image_id a fraction": ({"image_id": [1.0, 1.5]}, RowError, "detections: image_id is not a whole number for row 2; "),
+    "image_id NaN": ({"image_id": [1.0, nan]}, RowError, "detections: image_id is not a whole number for row 2; "),
+    "image_id null": ({"image_id": [None, 1]}, RowError, "detections: image_id is missing for detection_id 1; "),
     "image_id too large": (
-        {"image_id": pl.Series([1, 2**63], dtype=pl.UInt64)}, RowError, "detections: image_id is beyond 64 bits where row is 2",
+        {"image_id": pl.Series([1, 2**63], dtype=pl.UInt64)}, RowError, "detections: image_id is beyond 64 bits for row 2",
     ),
     "image_id a list": ({"image_id": [[1], [2]]}, ColumnError, "detections.image_id: ids must be integers or strings"),
     "image_id text": ({"image_id": ["1", "2"]}, IdTypeError, "detections.image_id holds strings, not integers like images"),
-    "unknown image": ({"image_id": [1, 9]}, UnknownIdError, "where detection_id is 2; unknown: 9; "),
-    "duplicate ids": ({"detection_id": [4, 4]}, DuplicateIdError, "detection_id is not unique where detection_id is 4; "),
+    "unknown image": ({"image_id": [1, 9]}, UnknownIdError, "for detection_id 2; unknown: 9; "),
+    "duplicate ids": ({"detection_id": [4, 4]}, DuplicateIdError, "detection_id is not unique for detection_id 4; "),
     "columns of two lengths": ({"score": [0.9]}, ColumnError, "detections: the columns cannot be read"),
 }  # fmt: skip
 
@@ -495,6 +493,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "a limit twice": ({"max_detections": [100, 10, 100]}, "max_detections must be different numbers, at least 1"),
     "no max_detections": ({"max_detections": []}, r"max_detections must .*, not none"),
     "half a detection": ({"max_detections": [1.5]}, "max_detections"),
+    "a flag as a limit": ({"max_detections": True}, r"has the wrong type \(a number of detections cannot be True or False\)"),
     "words": ({"max_detections": "many"}, "wrong type"),
     "a similarity as protocol": ({"protocol": "segm"}, "choose a similarity with iou_type="),
     "no area range": ({"protocol": apf.COCO, "area_ranges": {"all": (5, 1)}}, "area range 'all' must have"),

@@ -42,7 +42,7 @@ def test_messages_are_made_of_attributes() -> None:
         "a.txt: no good in line 3; correct it",
         "by: there are no slices",
         "the disk is full",
-        "images: width is negative where image_id is 7, 8; correct it",
+        "images: width is negative for image_id 7, 8; correct it",
     ]
     assert [error.rows for error in errors] == [[], [], [3], [], [], [7, 8]]
 

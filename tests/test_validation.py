@@ -316,17 +316,17 @@ def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_
 
 def test_several_faults_are_counted_and_the_first_are_shown() -> None:
     wrong = [BAD_ANNOTATIONS[problem] for problem in ("width is negative", "width is negative", "category_id is missing")]
-    with pytest.raises(RowError, match=r"^annotations: category_id is missing where annotation_id is 102; supply it") as caught:
+    with pytest.raises(RowError, match=r"^annotations: category_id is missing for annotation_id 102; supply it") as caught:
         apf.evaluate(truth_with(*wrong), found_with(BAD_DETECTIONS["score is missing"]))
     assert caught.value.others == (
-        "the first of 3 kinds of faults in 4 rows; also annotations: width is negative where annotation_id is 100, 101; "
-        "detections: score is missing where detection_id is 3"
+        "the first of 3 kinds of faults in 4 rows; also annotations: width is negative for annotation_id 100, 101; "
+        "detections: score is missing for detection_id 3"
     )
 
 
 def test_what_follows_from_a_fault_is_no_fault_of_its_own() -> None:
     truth = truth_with() | {"images": [IMAGES[0], IMAGES[1] | {"id": None}]}
-    with pytest.raises(RowError, match=r"^images: image_id is missing where row is 2; supply it or remove these rows$"):
+    with pytest.raises(RowError, match=r"^images: image_id is missing for row 2; supply it or remove these rows$"):
         apf.read_dataset(truth)
     assert {"images", "annotations"} <= set(apf.check(truth)["table"])  # both are left out
 
@@ -335,17 +335,17 @@ def test_only_as_many_unknown_ids_follow_as_ids_were_refused() -> None:
     """One image without an id may be the one that rows refer to, but not two."""
     lost = truth_with() | {"images": [IMAGES[0], IMAGES[1] | {"id": None}]}
     lost["annotations"] = [*GOOD, GOOD[0] | {"id": 3, "image_id": 77}]
-    with pytest.raises(RowError, match=r"^images: image_id is missing where row is 2") as caught:
+    with pytest.raises(RowError, match=r"^images: image_id is missing for row 2") as caught:
         apf.read_dataset(lost)
-    assert "annotations: image_id is not among the images where annotation_id is 2, 3" in caught.value.others
+    assert "annotations: image_id is not among the images for annotation_id 2, 3" in caught.value.others
 
 
 def test_detections_of_unknown_images_are_counted_as_faults() -> None:
     found = found_with(BAD_DETECTIONS["score is missing"], {"image_id": 77}, {"image_id": 78})
-    with pytest.raises(RowError, match=r"^detections: score is missing where detection_id is 3; supply it") as caught:
+    with pytest.raises(RowError, match=r"^detections: score is missing for detection_id 3; supply it") as caught:
         apf.evaluate(truth_with(), found)
     assert caught.value.others.startswith("the first of 2 kinds of faults in 3 rows; also detections: image_id is not among")
-    with pytest.raises(RowError, match=r"score is missing where detection_id is 3; supply it or remove these rows$"):
+    with pytest.raises(RowError, match=r"score is missing for detection_id 3; supply it or remove these rows$"):
         apf.evaluate(truth_with(), found, unknown_images="drop")
 
 
@@ -360,7 +360,7 @@ def test_a_missing_file_and_a_wrong_option_come_before_rows(tmp_path: Path) -> N
 
 def test_an_option_may_name_what_was_refused() -> None:
     truth = truth_with() | {"categories": [CATEGORIES[0], CATEGORIES[1] | {"id": None}], "annotations": GOOD[:1]}
-    with pytest.raises(RowError, match=r"^categories: category_id is missing where row is 2; supply it or remove these rows$"):
+    with pytest.raises(RowError, match=r"^categories: category_id is missing for row 2; supply it or remove these rows$"):
         apf.evaluate(truth, FOUND, categories=["dog"])
 
 

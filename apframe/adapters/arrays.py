@@ -241,7 +241,7 @@ def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) 
 
     >>> refuse_items("outputs", [False, True], "boxes is missing", "give boxes for each image")
     Traceback (most recent call last):
-    apframe.exceptions.RowError: outputs: boxes is missing where index is 1; give boxes for each image
+    apframe.exceptions.RowError: outputs: boxes is missing for index 1; give boxes for each image
     """
     if any(wrong):
         raise RowError(source, problem, "index", [place for place, is_wrong in enumerate(wrong) if is_wrong], remedy)

@@ -34,4 +34,4 @@ def warn_of_missing(path: Path, dataset: Dataset | None, named: pl.Series, part:
     missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
     if 0 < len(missing) < len(images):
         lacking = f"{counted(len(missing), 'image')} without a {part} ({listed(missing.to_list())})"
-        warn(f"{path}: {lacking}, evaluated as without detections. {program}", MissingResultsWarning)
+        warn(f"{path}: {lacking}, evaluated as images without detections. {program}", MissingResultsWarning)

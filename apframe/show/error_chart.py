@@ -64,7 +64,7 @@ def error_impact(
     """
     alt = load_altair()
     given = [kinds] if isinstance(kinds, str) else list(kinds)
-    chosen = [by_name("error kind", kind, {name: name for name in ERRORS.categories}) for kind in given]
+    chosen = [by_name("error type", kind, {name: name for name in ERRORS.categories}) for kind in given]
     table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options, wishes={"intervals": True})
     marks = error_marks(table, chosen)
     if not marks["delta_ap"].count():

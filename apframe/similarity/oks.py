@@ -70,7 +70,7 @@ class OKS(Similarity):
                 f"must be numbers, one for each keypoint, and box_area_factor a number: {error}", option="sigmas"
             ) from error
         if not self.sigmas or not all(0 < sigma < math.inf for sigma in self.sigmas):
-            raise ParameterError(f"must be positive numbers, one for each keypoint, got {self.sigmas}", option="sigmas")
+            raise ParameterError(f"must be positive numbers, one for each keypoint, got {list(self.sigmas)}", option="sigmas")
         if self.box_area_factor is not None and not 0 < self.box_area_factor < math.inf:
             raise ParameterError(f"must be a positive number, got {self.box_area_factor}", option="box_area_factor")
 

@@ -188,10 +188,10 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "error_impact": (
         THRESHOLD,
         id_column("category_id", "the category; null: the mean over the categories with positives", required=False),
-        Column("error", ERRORS, "the kind of errors; fp and fn are all false positives and all missed annotations"),
+        Column("error", ERRORS, "the error type; fp and fn are all false positives and all missed annotations"),
         Column("n", pl.Int64, "number of errors; those of detections count in the category of the detection"),
         Column("ap", pl.Float64, "average precision as it is; null without positives"),
-        Column("delta_ap", pl.Float64, "by how much it rises if all errors of the kind are fixed; null without positives"),
+        Column("delta_ap", pl.Float64, "by how much it rises if all errors of the type are fixed; null without positives"),
     ),
     "label_errors": (
         Column("kind", LABEL_ERRORS, "missing, wrong_class, misplaced or duplicate; of several runs also spurious"),

@@ -78,7 +78,7 @@ def with_ids(table: str, frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, 
 
     >>> with_ids("images", pl.DataFrame({"image_id": [1.5]}), "image_id")
     Traceback (most recent call last):
-    apframe.exceptions.RowError: images: image_id is not a whole number where row is 1; correct these rows
+    apframe.exceptions.RowError: images: image_id is not a whole number for row 1; correct these rows
     """
     sieve = Sieve(table, frame)
     ids = _as_id(sieve, frame[name])

@@ -80,7 +80,7 @@ def test_rotated_boxes_are_corners() -> None:
 
 @pytest.mark.parametrize("corners", [CORNERS[:0], CORNERS[:, :3]])
 def test_other_corners_than_four_of_each_box_are_errors(corners: np.ndarray) -> None:
-    message = r"detections: corners (and xyxy differ in length|is not an array .* n × 4 × 2) where index is 1"
+    message = r"detections: corners (and xyxy differ in length|is not an array .* n × 4 × 2) for index 1"
     with pytest.raises(RowError, match=message):
         from_supervision([NOTHING, detections(data={"xyxyxyxy": corners})], [1, 2])
 
@@ -112,10 +112,10 @@ def test_detections_of_the_library_are_taken(compact: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"confidence": None}, "detections: confidence is missing where index is 1; give confidence for each image"),
-        ({"class_id": None}, "detections: class_id is missing where index is 1; give class_id for each image"),
-        ({"class_id": [1, 2]}, "detections: class_id and xyxy differ in length where index is 1; give one row per"),
-        ({"data": {"class_name": []}}, "detections: name and xyxy differ in length where index is 1; give one row per"),
+        ({"confidence": None}, "detections: confidence is missing for index 1; give confidence for each image"),
+        ({"class_id": None}, "detections: class_id is missing for index 1; give class_id for each image"),
+        ({"class_id": [1, 2]}, "detections: class_id and xyxy differ in length for index 1; give one row per"),
+        ({"data": {"class_name": []}}, "detections: name and xyxy differ in length for index 1; give one row per"),
     ],
 )  # fmt: skip
 def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, Any], message: str) -> None:
@@ -124,7 +124,7 @@ def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, A
 
 
 def test_other_objects_and_too_few_ids_are_errors() -> None:
-    with pytest.raises(RowError, match=r"detections: not a supervision\.Detections where index is 1; give one for each image"):
+    with pytest.raises(RowError, match=r"detections: not a supervision\.Detections for index 1; give one for each image"):
         from_supervision([detections(), {}], [1, 2])
     with pytest.raises(ParameterError, match="detections: 1 item, but 0 image ids; give one for each"):
         from_supervision([detections()], [])

@@ -154,30 +154,30 @@ def test_ids_of_outputs_and_targets_are_of_one_type() -> None:
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [
-    ({"labels": [3, 4]}, RowError, "outputs: boxes and labels differ in length where index is 1; give one row per"),
-    ({"scores": []}, RowError, "outputs: scores and labels differ in length where index is 1; give one row per object"),
-    ({"scores": None}, RowError, "outputs: scores is missing where index is 1; give scores for each image"),
-    ({"boxes": [10.0, 10, 30, 20]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 where index is 1"),
-    ({"boxes": [[10.0, 10, 30]]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 where index is 1"),
-    ({"boxes": [[1, 2, 3, 4], [1]]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 where index is 1"),
-    ({"labels": ["cat"]}, RowError, "outputs: labels is not an array of numbers of shape n where index is 1; correct these"),
-    ({"labels": [0.5]}, RowError, "outputs: labels: not whole numbers where index is 1; correct these"),
-    ({"labels": [np.inf]}, RowError, "outputs: labels: not whole numbers where index is 1; correct these"),
-    ({"labels": [np.nan]}, RowError, "outputs: labels: not whole numbers where index is 1; correct these"),
-    ({"scores": [np.nan]}, RowError, "outputs: scores: a number is not finite where index is 1; correct these"),
-    ({"boxes": [[1, 2, np.inf, 4]]}, RowError, "outputs: boxes: a number is not finite where index is 1; correct these"),
+    ({"labels": [3, 4]}, RowError, "outputs: boxes and labels differ in length for index 1; give one row per"),
+    ({"scores": []}, RowError, "outputs: scores and labels differ in length for index 1; give one row per object"),
+    ({"scores": None}, RowError, "outputs: scores is missing for index 1; give scores for each image"),
+    ({"boxes": [10.0, 10, 30, 20]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 for index 1"),
+    ({"boxes": [[10.0, 10, 30]]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 for index 1"),
+    ({"boxes": [[1, 2, 3, 4], [1]]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 for index 1"),
+    ({"labels": ["cat"]}, RowError, "outputs: labels is not an array of numbers of shape n for index 1; correct these"),
+    ({"labels": [0.5]}, RowError, "outputs: labels: not whole numbers for index 1; correct these"),
+    ({"labels": [np.inf]}, RowError, "outputs: labels: not whole numbers for index 1; correct these"),
+    ({"labels": [np.nan]}, RowError, "outputs: labels: not whole numbers for index 1; correct these"),
+    ({"scores": [np.nan]}, RowError, "outputs: scores: a number is not finite for index 1; correct these"),
+    ({"boxes": [[1, 2, np.inf, 4]]}, RowError, "outputs: boxes: a number is not finite for index 1; correct these"),
     (
         {"boxes": [[30, 10, 20, 40]]},
         RowError,
-        "outputs: boxes: a width or height is negative where index is 1; they were read",
+        "outputs: boxes: a width or height is negative for index 1; they were read",
     ),
     (
         {"masks": np.zeros((1, 2, 3, 4))},
         RowError,
-        "outputs: masks is not an array of numbers of shape n × height × width where",
+        "outputs: masks is not an array of numbers of shape n × height × width for",
     ),
-    ({"keypoints": np.zeros((0, 17, 3))}, RowError, "outputs: keypoints is missing where index is 0; give keypoints for all"),
-    ({"masks": np.zeros((1, 3, 4))}, RowError, "outputs: masks is missing where index is 0; give masks for all images, or for"),
+    ({"keypoints": np.zeros((0, 17, 3))}, RowError, "outputs: keypoints is missing for index 0; give keypoints for all"),
+    ({"masks": np.zeros((1, 3, 4))}, RowError, "outputs: masks is missing for index 0; give masks for all images, or for"),
     ({"keypoints": np.zeros((1, 17, 2))}, RowError, "outputs: keypoints is not an array of numbers of shape n × points × 3"),
 ]
 
@@ -223,18 +223,18 @@ def test_bad_options_and_ids_are_errors(arguments: Any, options: dict[str, Any],
 @pytest.mark.parametrize(("name", "rows"), [("masks", np.zeros((1, 3, 4))), ("keypoints", np.zeros((1, 17, 3)))])
 def test_shapes_must_be_as_many_as_boxes(name: str, rows: np.ndarray) -> None:
     two = {"boxes": ONE["boxes"] * 2, "labels": [3, 4], "scores": [0.5, 0.5]}
-    with pytest.raises(RowError, match=f"outputs: {name} and labels differ in length where index is 1; give one row per"):
+    with pytest.raises(RowError, match=f"outputs: {name} and labels differ in length for index 1; give one row per"):
         from_torchvision([ONE | {name: rows}, two | {name: rows}], [1, 2])
 
 
 def test_keypoints_are_as_many_everywhere() -> None:
     outputs = [ONE | {"keypoints": np.zeros((1, n, 3))} for n in (17, 14)]
-    with pytest.raises(RowError, match="outputs: keypoints: fewer points than in other images where index is 1; give as many"):
+    with pytest.raises(RowError, match="outputs: keypoints: fewer points than in other images for index 1; give as many"):
         from_torchvision(outputs, [1, 2])
 
 
 def test_an_output_that_is_no_dict_is_an_error() -> None:
-    with pytest.raises(RowError, match="outputs: the item is not a dict where index is 1; give one for each image"):
+    with pytest.raises(RowError, match="outputs: the item is not a dict for index 1; give one for each image"):
         from_torchvision([ONE, [1]], [1, 2])
 
 
@@ -244,14 +244,14 @@ def test_an_output_that_is_no_dict_is_an_error() -> None:
         (
             [ONE | {"image_id": 1}, ONE],
             None,
-            "targets: image_id is missing where index is 1; give image_ids, or an image_id in",
+            "targets: image_id is missing for index 1; give image_ids, or an image_id in",
         ),
         (
             [ONE | {"image_id": 1}, [1]],
             None,
-            "targets: image_id is missing where index is 1; give image_ids, or an image_id in",
+            "targets: image_id is missing for index 1; give image_ids, or an image_id in",
         ),
-        ([{"labels": [1]}], [1], "targets: boxes is missing where index is 0; give boxes for each image"),
+        ([{"labels": [1]}], [1], "targets: boxes is missing for index 0; give boxes for each image"),
         ([ONE, ONE], [4, 4], "targets: image ids 4 are given more than once, at 0, 1; give each image only once"),
     ],
 )
@@ -261,7 +261,7 @@ def test_bad_targets_are_errors(targets: Any, image_ids: Any, message: str) -> N
 
 
 def test_outputs_without_any_shape_are_an_error() -> None:
-    with pytest.raises(RowError, match="outputs: boxes is missing where index is 0; give boxes for each image"):
+    with pytest.raises(RowError, match="outputs: boxes is missing for index 0; give boxes for each image"):
         from_torchvision([{"labels": [3], "scores": [0.5]}], [1])
 
 
@@ -279,5 +279,5 @@ def test_what_cannot_become_an_array_is_named() -> None:
         def __array__(self, *_: object, **__: object) -> None:
             raise RuntimeError("the tensor is gone")
 
-    with pytest.raises(RowError, match=r"boxes is not an array of numbers .* where index is 0"):
+    with pytest.raises(RowError, match=r"boxes is not an array of numbers .* for index 0"):
         from_torchvision([{"boxes": Lost(), "labels": [3], "scores": [0.5]}], [7])

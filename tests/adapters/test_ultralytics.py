@@ -115,10 +115,10 @@ def test_results_of_the_library_are_taken() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"boxes": None}, "results: neither boxes nor obb where index is 1; give the results of a detector"),
-        ({"path": None}, "results: path is missing where index is 1; give image_ids"),
-        ({"names": {3: "dog"}}, "results: names differ from those of the first where index is 1; give the results of"),
-        ({"masks": SimpleNamespace(xy=[])}, "results: masks and boxes differ in length where index is 0, 1; give a"),
+        ({"boxes": None}, "results: neither boxes nor obb for index 1; give the results of a detector"),
+        ({"path": None}, "results: path is missing for index 1; give image_ids"),
+        ({"names": {3: "dog"}}, "results: names differ from those of the first for index 1; give the results of"),
+        ({"masks": SimpleNamespace(xy=[])}, "results: masks and boxes differ in length for index 0, 1; give a"),
     ],
 )  # fmt: skip
 def test_bad_results_are_one_error_that_names_their_place(change: dict[str, Any], message: str) -> None:

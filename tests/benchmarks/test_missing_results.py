@@ -18,7 +18,7 @@ def warn_of(images: list[object], named: list[str]) -> None:
 
 
 def test_some_are_missing() -> None:
-    message = r"^found: 2 images without a line \('b', 'c'\), evaluated as without detections\. The kit stops here$"
+    message = r"^found: 2 images without a line \('b', 'c'\), evaluated as images without detections\. The kit stops here$"
     with pytest.warns(MissingResultsWarning, match=message):
         warn_of(["a", "b", "c"], ["a", "d"])
 

@@ -205,7 +205,7 @@ def test_masks_of_a_file_that_are_not_compared_are_left_alone(run: Command) -> N
     assert run.evaluate(broken, boxes)[0] == 0
     code, _, err = run.evaluate(broken, boxes, "--iou-type", "segm")
     assert code == 1
-    assert err.startswith("error: annotations: mask is neither polygons nor run lengths where annotation_id is 11, 12; ")
+    assert err.startswith("error: annotations: mask is neither polygons nor run lengths for annotation_id 11, 12; ")
 
 
 def test_warnings_of_missing_columns_go_to_stderr(run: Command) -> None:

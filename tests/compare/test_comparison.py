@@ -601,17 +601,17 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
         (
             GOOD.with_columns(query_id=pl.lit(7)),
             DuplicateIdError,
-            "per_query: run, query_id, measure are not unique where row is 1, 2, 3, 4; keep one value of each",
+            "per_query: run, query_id, measure are not unique for row 1, 2, 3, 4; keep one value of each",
         ),
         (
             GOOD.with_columns(run=pl.Series(["a", None, "b", "b"])),
             RowError,
-            "per_query: run, query_id, measure are not all given where row is 2; give them, or remove the rows",
+            "per_query: run, query_id, measure are not all given for row 2; give them, or remove the rows",
         ),
         (
             GOOD.with_columns(value=pl.Series([0.5, math.nan, math.inf, None])),
             RowError,
-            "per_query: value is not a finite number where row is 2, 3; write null where it is undefined",
+            "per_query: value is not a finite number for row 2, 3; write null where it is undefined",
         ),
     ],
 )

@@ -396,11 +396,11 @@ def test_results_may_be_joined_by_name() -> None:
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a missing column": ({"score": None}, ColumnError, "no column score"),
-    "NaN": ({"score": [float("nan")]}, RowError, "score is not a finite number where detection_id is 1"),
-    "a null": ({"x": [None]}, RowError, "x is missing where"),
-    "a null among numbers": ({"x": pl.Series([None], dtype=pl.Float64)}, RowError, "x is missing where"),
-    "a null among ids": ({"category_id": pl.Series([None], dtype=pl.Int64)}, RowError, "category_id is missing where"),
-    "a negative size": ({"width": [-1.0]}, RowError, "width is negative where"),
+    "NaN": ({"score": [float("nan")]}, RowError, "score is not a finite number for detection_id 1"),
+    "a null": ({"x": [None]}, RowError, "x is missing for"),
+    "a null among numbers": ({"x": pl.Series([None], dtype=pl.Float64)}, RowError, "x is missing for"),
+    "a null among ids": ({"category_id": pl.Series([None], dtype=pl.Int64)}, RowError, "category_id is missing for"),
+    "a negative size": ({"width": [-1.0]}, RowError, "width is negative for"),
     "a text": ({"score": ["high"]}, ColumnError, "must be Float64, not String"),
     "an image without id": ({"image_id": [None]}, RowError, "image_id is missing"),
     "half an id": ({"image_id": [1.5]}, RowError, "image_id is not a whole number"),
@@ -515,12 +515,12 @@ def test_a_missing_column_that_is_compared_is_told_at_once() -> None:
 def test_ids_that_come_twice_are_told() -> None:
     evaluator = Evaluator(dataset(1, 2, 3))
     twice = {name: values * 2 for name, values in found(1, detection_id=[5]).items()}
-    with pytest.raises(DuplicateIdError, match="detection_id is 5"):
+    with pytest.raises(DuplicateIdError, match="detection_id 5"):
         evaluator.update(twice)
     evaluator.update(found(1, detection_id=[4]))
     evaluator.update(found(2, detection_id=[4]))
     evaluator.update({name: values * 2 for name, values in found(3, detection_id=[6]).items()})
-    with pytest.raises(DuplicateIdError, match=r"unique over all updates where detection_id is 4, 6; .* drop the column"):
+    with pytest.raises(DuplicateIdError, match=r"unique over all updates for detection_id 4, 6; .* drop the column"):
         evaluator.compute()
 
 
@@ -528,7 +528,7 @@ def test_an_id_that_is_missing_among_others_is_told() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1, detection_id=[4]))
     evaluator.update(found(2, detection_id=pl.Series([None], dtype=pl.Int64)))
-    with pytest.raises(RowError, match="detection_id is missing where"):
+    with pytest.raises(RowError, match="detection_id is missing for"):
         evaluator.state()
 
 

@@ -215,9 +215,7 @@ def test_images_are_named_as_they_are_joined(found: Any, image_ids: list[int | s
     evaluator = apf.Evaluator(PAIR, join_by_name="images", invalid=invalid)
     evaluator.update(found, image_ids)
     assert evaluator.compute(images="seen").dataset.images["image_id"].to_list() == [7, 8]
-    with pytest.raises(
-        UnknownIdError, match="image_ids: image_id is not among the images where row is 2; unknown: 'c'; the images"
-    ):
+    with pytest.raises(UnknownIdError, match="image_ids: image_id is not among the images for row 2; unknown: 'c'; the images"):
         evaluator.update([], ["a", "c"])
 
 
@@ -225,12 +223,12 @@ def test_named_images_must_be_those_of_the_ground_truth() -> None:
     evaluator, dropping = apf.Evaluator(TRUTH), apf.Evaluator(TRUTH, unknown_images="drop")
     for found in (BATCHES[0], BATCHES[0].clear(), BATCHES[0].to_dicts(), []):  # the second time such a frame is not read
         for _ in range(2):
-            with pytest.raises(UnknownIdError, match=r"row is 2; unknown: -1; correct them, or drop them \(unknown_im"):
+            with pytest.raises(UnknownIdError, match=r"row 2; unknown: -1; correct them, or drop them \(unknown_im"):
                 evaluator.update(found, image_ids=[FIRST[0], -1])
             with pytest.raises(IdTypeError, match=r"^image_ids holds strings, not integers .* \(join_by_name="):
                 dropping.update(found, image_ids=[str(FIRST[0])])
         dropping.update(found, image_ids=[FIRST[0], -1])
-    with pytest.raises(UnknownIdError, match="row is 2; unknown: -1; correct"):
+    with pytest.raises(UnknownIdError, match="row 2; unknown: -1; correct"):
         evaluator.update({FIRST[0]: output(FIRST[0]), -1: output(-1)})
     assert evaluator.state().is_empty()
     assert said(evaluator) == ["300 of 300 images were in no update"]

@@ -65,7 +65,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "too few": (
         ["cat"],
         RowError,
-        "category_id has no name where row is 1; there is 1 name, for 0; if they count from 1",
+        "category_id has no name for row 1; there is 1 name, for 0; if they count from 1",
     ),
     "empty": ([], ParameterError, "^names must not be empty$"),
     "no list": (7, ParameterError, "^names must be a list of names, or a mapping from numbers to names$"),
@@ -162,7 +162,7 @@ def test_names_that_lack_the_last_number_from_1_are_asked_for(tmp_path: Path) ->
     folder = written(tmp_path, LABELS)
     with pytest.raises(RowError) as refused:
         apf.evaluate(folder, rows, names=["car", "bus"])
-    problem = "detections: category_id has no name where row is 2; there are 2 names, for 0 to 1"
+    problem = "detections: category_id has no name for row 2; there are 2 names, for 0 to 1"
     assert str(refused.value) == f"{problem}; {ASKED}"
     assert apf.evaluate(folder, rows, names={1: "car", 2: "bus"})["AP"] == pytest.approx(1)
 
@@ -262,6 +262,6 @@ def test_numbers_are_no_names() -> None:
     """Classes that are called by numbers: 10 is no number of a class, though a class is called so."""
     names = [str(digit) for digit in range(1, 11)]
     found = pl.DataFrame({"category_id": list(range(1, 11))})
-    with pytest.raises(RowError, match="category_id has no name where row is 10"):
+    with pytest.raises(RowError, match="category_id has no name for row 10"):
         with_class_names(found, names)
     assert with_class_names(found.cast(pl.String), names)["name"].to_list()[:2] == ["2", "3"]

@@ -518,5 +518,5 @@ def test_polygons_beside_boxes_are_attributes() -> None:
     assert apf.read_coco_results([row | {"poly": [[0, 0], [9, 9]]}])["poly"].to_list() == ["[[0, 0], [9, 9]]"]
     frame = pl.DataFrame([row | {"poly": POLY}])
     assert "corners" not in apf.read_results(frame).columns
-    with pytest.raises(apf.exceptions.RowError, match="rbox is not five numbers where row is 1"):
+    with pytest.raises(apf.exceptions.RowError, match="rbox is not five numbers for row 1"):
         apf.read_coco_results([{"image_id": 1, "category_id": 1, "score": 0.5, "rbox": RBOX[:4]}])

@@ -56,7 +56,7 @@ def test_ids_that_fit_stay() -> None:
 
 
 def test_two_files_of_one_name_are_refused() -> None:
-    with pytest.raises(RowError, match=r"images: the name is not unique \('a'\) where image_id is 1, 2; .* rename them"):
+    with pytest.raises(RowError, match=r"images: the name is not unique \('a'\) for image_id 1, 2; .* rename them"):
         with_ids_of(Boxes(), dataset(["x/a.jpg", "y/a.jpg"], ["cat"]))
 
 
@@ -75,7 +75,7 @@ def test_results_without_a_data_set_keep_ids_as_text() -> None:
 
 def test_results_of_unknown_images_are_not_translated() -> None:
     found = pl.DataFrame({"detection_id": [1], "image_id": [9], "category_id": [2]})
-    with pytest.raises(UnknownIdError, match="image_id is not among the images where detection_id is 1; unknown: 9"):
+    with pytest.raises(UnknownIdError, match="image_id is not among the images for detection_id 1; unknown: 9"):
         results_with_ids_of(Boxes(), found, dataset(["a.jpg"], ["cat"]))
 
 
@@ -151,7 +151,7 @@ def test_numbers_of_a_file_are_names_as_they_are_written(tmp_path: Path) -> None
 
 def test_names_that_are_missing_are_refused() -> None:
     found = {"image_id": ["a", None], "category_id": [1, 1], "score": [0.5, 0.5], **{side: [1.0, 1.0] for side in BOX}}
-    with pytest.raises(RowError, match="image_id is missing where detection_id is 2"):
+    with pytest.raises(RowError, match="image_id is missing for detection_id 2"):
         apf.read_results(found, dataset=dataset(["a.jpg"], ["cat"]), join_by_name="images")
     with pytest.raises(ColumnError, match=r"^detections: no column name or category_id to join by; there are image_id$"):
         with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), dataset(["a.jpg"], ["cat"]), "categories")
@@ -162,7 +162,7 @@ def test_unknown_and_ambiguous_names_are_refused() -> None:
     with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; the images are called .* must be a file_name of the images"):
         with_ids_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
     with pytest.raises(
-        RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; make the names unique, or use ids"
+        RowError, match=r"images: file_name is not unique \('a'\) for image_id 1, 2; make the names unique, or use ids"
     ):
         with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), given, "images")
     with pytest.raises(RowError, match=r"categories: name is not unique \('cat'\)"):

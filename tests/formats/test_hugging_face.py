@@ -187,7 +187,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_lists_of_other_lengths_are_named() -> None:
     rows = pl.DataFrame({"image_id": [3, 4], "objects": [{"bbox": [[1.0, 2, 3, 4]], "category": [1, 2]}, None]})
-    with pytest.raises(RowError, match=r"category and bbox in objects differ in length where image_id is 3; correct"):
+    with pytest.raises(RowError, match=r"category and bbox in objects differ in length for image_id 3; correct"):
         apf.read_dataset(rows)
 
 

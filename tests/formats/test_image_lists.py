@@ -193,7 +193,7 @@ def test_no_images_are_an_error(images: Any) -> None:
 def test_rows_keep_their_numbers() -> None:
     """An error names the rows of the source, and detections have the same ids as in the whole."""
     found = {**FOUND, "score": [0.9, 0.8, None]}
-    with pytest.raises(RowError, match="score is missing where detection_id is 3"):
+    with pytest.raises(RowError, match="score is missing for detection_id 3"):
         apf.evaluate(TRUTH, found, images=[9])
     assert apf.evaluate(TRUTH, FOUND, images=[9]).detections["detection_id"].to_list() == [3]
 

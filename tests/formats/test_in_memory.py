@@ -110,13 +110,13 @@ def test_ground_truth_may_have_numbers_of_numpy() -> None:
 
 
 BAD_ROWS: dict[str, tuple[Any, str]] = {
-    "half an id": (FOUND | {"image_id": np.float32(22.5)}, "image_id is not a whole number where row is 2"),
-    "a large id": (FOUND | {"image_id": np.uint64(2**63)}, "image_id is beyond 64 bits where row is 2"),
-    "no number": (FOUND | {"score": np.float32("nan")}, "score is not a finite number where detection_id is 2"),
-    "a list": (FOUND | {"score": np.array([0.5, 0.5])}, "score is not a number where row is 2"),
-    "a table": (FOUND | {"bbox": np.ones((2, 2))}, "bbox is not a list of numbers where row is 2"),
-    "three numbers": (FOUND | {"bbox": np.ones(3)}, "bbox is missing or not four numbers where row is 2"),
-    "a text": (FOUND | {"bbox": np.array(["1", "2", "3", "4"])}, "bbox is not a list of numbers where row is 2"),
+    "half an id": (FOUND | {"image_id": np.float32(22.5)}, "image_id is not a whole number for row 2"),
+    "a large id": (FOUND | {"image_id": np.uint64(2**63)}, "image_id is beyond 64 bits for row 2"),
+    "no number": (FOUND | {"score": np.float32("nan")}, "score is not a finite number for detection_id 2"),
+    "a list": (FOUND | {"score": np.array([0.5, 0.5])}, "score is not a number for row 2"),
+    "a table": (FOUND | {"bbox": np.ones((2, 2))}, "bbox is not a list of numbers for row 2"),
+    "three numbers": (FOUND | {"bbox": np.ones(3)}, "bbox is missing or not four numbers for row 2"),
+    "a text": (FOUND | {"bbox": np.array(["1", "2", "3", "4"])}, "bbox is not a list of numbers for row 2"),
     "no dict": (Tensor([1.0]), "a Tensor is not a dict; see apf.from_torchvision, apf.from_ultralytics and apf.from_superv"),
 }  # fmt: skip
 
@@ -231,25 +231,25 @@ REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
     "an output alone": (output(), ColumnError, r"torchvision's detectors does not name its image; .* apf.from_torchvision\("),
     "detections in a list": ([numbered()], ColumnError, r"supervision's Detections does not name its image; .* {22: output}"),
     "detections alone": (numbered(), ColumnError, r"not name its image; .* with apf.from_supervision\(outputs, image_ids\)"),
-    "an output of another kind": ({22: output(), 23: 5}, RowError, "the item is not a dict where index is 1; .* not an int"),
-    "results of another kind": ([results(), 5], RowError, "results: neither boxes nor obb where index is 1"),
-    "detections of another kind": ({22: numbered(), 23: 5}, RowError, r"not a supervision.Detections where index is 1"),
-    "results without a file": ([results("")], RowError, "results: path is missing where index is 0; give image_ids"),
+    "an output of another kind": ({22: output(), 23: 5}, RowError, "the item is not a dict for index 1; .* not an int"),
+    "results of another kind": ([results(), 5], RowError, "results: neither boxes nor obb for index 1"),
+    "detections of another kind": ({22: numbered(), 23: 5}, RowError, r"not a supervision.Detections for index 1"),
+    "results without a file": ([results("")], RowError, "results: path is missing for index 0; give image_ids"),
     "results of an unknown file": ([results("b.jpg")], UnknownIdError, r"not among the images .* image id, as in \{22: output"),
     "numbers by image": ({22: 5}, ColumnError, "the key 22 is an int, not the name of a column; .* Results or Detections"),
     "text by image": ({22: "out.json"}, ColumnError, "the key 22 is an int, not the name of a column"),
     "an object": (object(), ColumnError, "an object cannot be read as a table; .* apf.from_torchvision, apf.from_ultralytics"),
-    "objects": ([FOUND, object()], RowError, "the row is not a JSON object where row is 2; .* an object is not a dict; see"),
+    "objects": ([FOUND, object()], RowError, "the row is not a JSON object for row 2; .* an object is not a dict; see"),
     "six columns": (ARRAY[:, :6], ColumnError, "of shape 1 × 6 and type float32 does not .* seven columns of numbers: im"),
     "one row": (ARRAY[0], ColumnError, "of shape 7 and type float32 does not hold results; .* x, y, width, height, sc"),
     "an array of text": (ARRAY.astype(str), ColumnError, "of shape 1 × 7 and type <U32 does not hold results"),
-    "half an id": (ARRAY * (1 + 1 / 64), RowError, "image_id is not a whole number where row is 1; give ids as"),
-    "no id": (ARRAY * [[1, 1, 1, 1, 1, 1, np.nan]], RowError, "category_id is not a whole number where row is 1"),
+    "half an id": (ARRAY * (1 + 1 / 64), RowError, "image_id is not a whole number for row 1; give ids as"),
+    "no id": (ARRAY * [[1, 1, 1, 1, 1, 1, np.nan]], RowError, "category_id is not a whole number for row 1"),
     "an id of many digits": (LARGE, RowError, "image_id is too large for float32"),
     "an array as lists": (ARRAY.tolist(), ColumnError, r"of them is a list; .* 7 numbers, np.array\(rows\): image_id, x,"),
     "an array as tuples": ([tuple(ARRAY[0])], ColumnError, r"the first of them is a tuple; give an array of n × 7 numbers, np"),
     "the rows of an array": (list(ARRAY), ColumnError, r"the first of them is a ndarray; give an array of n × 7 numbers, np"),
-    "a score that is NaN": (ARRAY * [[1, 1, 1, 1, 1, np.nan, 1]], RowError, "score is not a finite number where"),
+    "a score that is NaN": (ARRAY * [[1, 1, 1, 1, 1, np.nan, 1]], RowError, "score is not a finite number for"),
 }  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def test_one_result_has_its_image_beside_it() -> None:
         evaluator = apf.Evaluator(TRUTH)
         evaluator.update(one, [22])
         assert evaluator.state().select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
-    with pytest.raises(RowError, match="the item is not a dict where index is 0; give one for each image, not a ndarray"):
+    with pytest.raises(RowError, match="the item is not a dict for index 0; give one for each image, not a ndarray"):
         apf.Evaluator(TRUTH).update([BOX], [22])
     with pytest.raises(ParameterError, match="the results are a mapping with its own"):
         apf.Evaluator(TRUTH).update({22: results()}, [22])
@@ -307,7 +307,7 @@ def test_classes_count_by_name_where_the_categories_have_names() -> None:
     merged = apf.evaluate(TRUTH, [results()], category_map={"car": "vehicle"})
     assert merged.detections["category_id"].to_list() == [3]
     other = [{"id": 1, "name": "Person"}, {"id": 3, "name": "Car"}]
-    message = r"category_id is not among the categories where row is 1; unknown: 'car'; .* a name of the categories: to leave"
+    message = r"category_id is not among the categories for row 1; unknown: 'car'; .* a name of the categories: to leave"
     with pytest.raises(UnknownIdError, match=message):
         apf.evaluate(TRUTH | {"categories": other}, {22: results()})
 

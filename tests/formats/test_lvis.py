@@ -108,7 +108,7 @@ BAD = {
                        "lvis.json: no list named annotations; ground truth needs it; found: images, categories"),
     "results": (RESULTS, "lvis.json: holds a list, not an object with images and annotations; is it a results file?"),
     "a duplicate": (TRUTH | {"images": TRUTH["images"] + TRUTH["images"][:1]},
-                    "images: image_id is not unique where image_id is 7; make the ids unique"),
+                    "images: image_id is not unique for image_id 7; make the ids unique"),
 }  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         (
             "categories",
             "frequency",
-            "categories: frequency is not r, c or f where category_id is 1, 2; supply one: LVIS needs it",
+            "categories: frequency is not r, c or f for category_id 1, 2; supply one: LVIS needs it",
         ),
     ],
 )

@@ -543,11 +543,11 @@ def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> Non
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     images, row = {"image_id": ["a"], "image_width": [10], "image_height": [20]}, {"image_id": ["a"], "category_id": ["c"]}
     box = {"x": [1], "y": [2], "width": [3], "height": [4]}
-    with pytest.raises(RowError, match="image_width or image_height is missing or not positive where image_id is 'a'"):
+    with pytest.raises(RowError, match="image_width or image_height is missing or not positive for image_id 'a'"):
         apf.write_dataset(
             apf.Dataset({"image_id": ["a"]}, {"category_id": ["c"]}, row | box), tmp_path / "truth", "open_images"
         )
-    with pytest.raises(RowError, match="annotations: the object is farther outside its image than the image is large where"):
+    with pytest.raises(RowError, match="annotations: the object is farther outside its image than the image is large for"):
         apf.write_dataset(
             apf.Dataset(images, {"category_id": ["c"]}, row | box | {"x": [40]}), tmp_path / "truth", "open_images"
         )

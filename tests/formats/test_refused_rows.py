@@ -104,7 +104,7 @@ def test_faults_found_later_name_rows_of_the_source(tmp_path: Path) -> None:
     folder = written(tmp_path, {"a.csv": rows, "boxes/a.txt": "cat zz 0 10 10\ncat 1 0 10 10\n"})
     with pytest.raises(FormatError, match=r"x is not a finite number in line 2, 3, 4") as caught:
         apf.read_dataset(folder / "a.csv")
-    assert "annotations: width is negative where annotation_id is 4" in caught.value.others
+    assert "annotations: width is negative for annotation_id 4" in caught.value.others
     with validating(Report()):
         assert apf.read_dataset(folder / "a.csv").annotations["annotation_id"].to_list() == [5]
         assert apf.read_dataset(folder / "boxes", "boxes").annotations["annotation_id"].to_list() == [2]

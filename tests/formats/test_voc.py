@@ -266,7 +266,7 @@ def test_further_bad_files_are_counted(tmp_path: Path) -> None:
 BAD_VALUES = {
     "a fraction of a pixel": (
         "<annotation><size><width>99.5</width></size></annotation>",
-        "images: image_width is not a whole number where image_id is 'a'",
+        "images: image_width is not a whole number for image_id 'a'",
     ),
 }
 
@@ -584,7 +584,7 @@ NOT_WRITTEN: dict[str, tuple[Callable[[], apf.Dataset], str]] = {
     ),
     "no box": (
         lambda: truth_of(x=[None], y=[None], width=[None], height=[None], mask=["[]"]),
-        "annotations: there is no box where annotation_id is 1; PASCAL VOC needs boxes; supply them or remove these rows",
+        "annotations: there is no box for annotation_id 1; PASCAL VOC needs boxes; supply them or remove these rows",
     ),
 }
 
@@ -602,7 +602,7 @@ NO_RESULTS: dict[str, tuple[dict[str, Any], str]] = {
     "class without a name": ({"category_id": [""]}, "no file can be called ''; rename it"),
     "no box": (
         {**{name: [None] for name in BOX}, "mask": ["[]"]},
-        "detections: there is no box where detection_id is 1; PASCAL VOC needs boxes; supply them or remove these rows",
+        "detections: there is no box for detection_id 1; PASCAL VOC needs boxes; supply them or remove these rows",
     ),
 }
 

@@ -613,15 +613,15 @@ IMAGE = {"image_id": ["a"], "image_width": [10], "image_height": [20]}
 ROW = {"image_id": ["a"], "category_id": [0], "x": [1], "y": [2], "width": [3], "height": [4]}
 UNWRITABLE: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
     "no size": ({"image_id": ["a"]}, ROW, RowError,
-                "images: image_width or image_height is missing or not positive where image_id is 'a'; "
+                "images: image_width or image_height is missing or not positive for image_id 'a'; "
                 "give both: this format stores boxes as fractions of the image"),
     "a name with a folder": (IMAGE | {"image_id": ["b/a"]}, ROW | {"image_id": ["b/a"]}, FormatError,
                              "no file can be called 'b/a'; rename it"),
     "far outside": (IMAGE, ROW | {"x": [21]}, RowError,
-                    "annotations: the object is farther outside its image than the image is large where annotation_id is 1; "
+                    "annotations: the object is farther outside its image than the image is large for annotation_id 1; "
                     "correct them: programs would read such numbers as pixels"),
     "no box": (IMAGE, {"image_id": ["a"], "category_id": [0], "keypoints": [[1.0, 2, 2]]}, RowError,
-               "annotations: there is no box where annotation_id is 1; this format needs boxes: make them from "
+               "annotations: there is no box for annotation_id 1; this format needs boxes: make them from "
                "the shapes, or remove these rows"),
 }  # fmt: skip
 

@@ -94,18 +94,18 @@ def test_halves_of_characters(name: str, tmp_path: Path) -> None:
 def test_halves_of_characters_in_memory() -> None:
     truth: dict[str, Any] = {"images": [{"id": 7}, {"id": 8, "scene": "\ud800"}], "categories": [], "annotations": []}
     with pytest.raises(
-        RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+        RowError, match=r"images: a name or a text has half of a character .* for image_id 8; correct these rows"
     ):
         apf.read_coco(truth)
     truth["images"][1] = {"id": 8, "\udfff": 1}
     with pytest.raises(
-        RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+        RowError, match=r"images: a name or a text has half of a character .* for image_id 8; correct these rows"
     ):
         apf.read_coco(truth)
     for row in ({"file_name": "\ud800"}, {"neg_category_ids": ["\ud800"]}):
         truth["images"][1] = {"id": 8} | row
         with pytest.raises(
-            RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+            RowError, match=r"images: a name or a text has half of a character .* for image_id 8; correct these rows"
         ):
             apf.read_coco(truth)
 
@@ -149,7 +149,7 @@ def test_numbers_that_no_column_holds(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"a\.txt: class is not a whole number from 0 in line 1"):
         apf.read_dataset(written(tmp_path / "yolo", labels))
     images = {"image_id": [1], "neg_category_ids": [[1e30]]}
-    with pytest.raises(RowError, match="neg_category_ids contains an id beyond 64 bits where image_id is 1"):
+    with pytest.raises(RowError, match="neg_category_ids contains an id beyond 64 bits for image_id 1"):
         apf.Dataset(images, {"category_id": [1]}, {})
     truth, _ = write_valid("label_studio", "box", tmp_path)
     for old, new, message in (

@@ -168,7 +168,7 @@ def test_arrays_are_results() -> None:
     with pytest.raises(ColumnError, match=r"of shape .* × 6 and type float64 does not hold results; give seven"):
         COCO().loadNumpyAnnotations(data[:, :6])
     data[1, 6] += 0.5
-    with pytest.raises(RowError, match="category_id is not a whole number where row is 2"):
+    with pytest.raises(RowError, match="category_id is not a whole number for row 2"):
         COCO().loadNumpyAnnotations(data)
 
 
@@ -181,7 +181,7 @@ def test_rows_of_numpy_are_results(n_images: int) -> None:
 
 def test_results_that_are_no_rows_are_an_error_that_names_them() -> None:
     truth, rows = boxes(np.random.default_rng(4), 6)
-    with printed(), pytest.raises(RowError, match=r"the row is not a JSON object where row is 2; .* an object is not a dict"):
+    with printed(), pytest.raises(RowError, match=r"the row is not a JSON object for row 2; .* an object is not a dict"):
         as_coco(COCO, truth).loadRes([rows[0], object()])
 
 
@@ -231,7 +231,7 @@ def test_results_of_unknown_images_are_named(source: str, tmp_path: Path) -> Non
     path, results = in_files(tmp_path, truth, rows)
     array = np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows])
     given: Any = {"file": results, "list": rows, "array": array}[source]
-    with pytest.raises(UnknownIdError, match="where row is 3; unknown: 77"), printed():
+    with pytest.raises(UnknownIdError, match="for row 3; unknown: 77"), printed():
         COCO(path).loadRes(given)
 
 

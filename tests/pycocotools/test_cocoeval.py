@@ -161,7 +161,7 @@ def test_results_of_which_some_lack_a_shape_equal_reference(
 def test_results_with_neither_box_nor_mask_are_named(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("segm")
     given = truth, without("segmentation", results, every=3)
-    with pytest.raises(RowError, match=r"results: segmentation is missing where row is 3, 6.*supply it in all rows"):
+    with pytest.raises(RowError, match=r"results: segmentation is missing for row 3, 6.*supply it in all rows"):
         evaluated(OURS, *(in_files(tmp_path, *given) if from_files else given), "segm")
 
 

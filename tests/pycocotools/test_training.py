@@ -320,5 +320,5 @@ def test_a_wrong_mask_among_few_is_named_by_its_annotation(wrong: Any) -> None:
     truth = {"images": [{"id": 1, "width": 5, "height": 4}], "categories": [{"id": 1, "name": "cat"}]}
     annotations = [{**box, "id": 7, "segmentation": wrong}]
     result = {"image_id": 1, "category_id": 1, "score": 0.9, "segmentation": {"size": [4, 5], "counts": "0310008"}}
-    with pytest.raises(RowError, match="annotation_id is 7"):
+    with pytest.raises(RowError, match="annotation_id 7"):
         summary(evaluated(CELLS, {**truth, "annotations": annotations}, [result], "segm"))

@@ -332,10 +332,10 @@ def test_by_wrong_columns(queries: Any, column: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("queries", "kind", "message"),
     [
-        ({"query_id": ["q1", "q1"]}, DuplicateIdError, "queries: query_id is not unique where query_id is 'q1'"),
+        ({"query_id": ["q1", "q1"]}, DuplicateIdError, "queries: query_id is not unique for query_id 'q1'"),
         ({"query_id": [1]}, IdTypeError, "queries: query_id holds integers, not strings like the judgements"),
         ({"id": ["q1"]}, ColumnError, "queries: no column query_id"),
-        ({"query_id": ["q1", None]}, RowError, "queries: query_id is missing where row is 2"),
+        ({"query_id": ["q1", None]}, RowError, "queries: query_id is missing for row 2"),
     ],
 )
 def test_wrong_queries(queries: Any, kind: type[ApframeError], message: str) -> None:
@@ -750,14 +750,14 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
         "the run: document_id holds strings, not integers like the judgements; cast document_id of the judgements to strings",
     ),
     "NaN score": (
-        QRELS, table({"q1": {"a": 1, "b": nan}}), RowError, "runs: score is not a finite number where row is 2;",
+        QRELS, table({"q1": {"a": 1, "b": nan}}), RowError, "runs: score is not a finite number for row 2;",
     ),
     "NaN relevance": (
-        {"q1": {"a": nan}}, RUN, RowError, "judgements: relevance is not a finite number where row is 1;",
+        {"q1": {"a": nan}}, RUN, RowError, "judgements: relevance is not a finite number for row 1;",
     ),
     "document twice": (
         QRELS, pl.concat([table(RUN), table(RUN).head(1)]), DuplicateIdError,
-        "the run: a query lists a document more than once ('q1 a') where row is 1, 9;",
+        "the run: a query lists a document more than once ('q1 a') for row 1, 9;",
     ),
     "judgements without rows": (NO_ROWS.rename({"score": "relevance"}), RUN, InputError, "judgements: the table is empty"),
     "judgements an empty dict": ({}, RUN, InputError, "judgements: the table is empty"),

@@ -376,17 +376,17 @@ def columns(**changed: Any) -> dict[str, list[Any]]:
 
 # source -> error and its message
 BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
-    "score NaN": (columns(score=[1.0, nan, nan]), RowError, "runs: score is not a finite number where row is 2, 3;"),
-    "score infinite": (columns(score=[1.0, inf, 0.0]), RowError, "runs: score is not a finite number where row is 2;"),
-    "score null": (columns(score=[1.0, None, 0.0]), RowError, "runs: score is missing where row is 2;"),
+    "score NaN": (columns(score=[1.0, nan, nan]), RowError, "runs: score is not a finite number for row 2, 3;"),
+    "score infinite": (columns(score=[1.0, inf, 0.0]), RowError, "runs: score is not a finite number for row 2;"),
+    "score null": (columns(score=[1.0, None, 0.0]), RowError, "runs: score is missing for row 2;"),
     "score text": (columns(score=["1", "2", "3"]), ColumnError, "runs.score must be Float64, not String"),
-    "query null": (columns(query_id=["q", None, None]), RowError, "runs: query_id is missing where row is 2, 3;"),
-    "document null": (columns(document_id=[None, "d", "e"]), RowError, "runs: document_id is missing where row is 1;"),
-    "ids not whole": (columns(query_id=[1.0, 1.5, 2.0]), RowError, "runs: query_id is not a whole number where row is 2;"),
+    "query null": (columns(query_id=["q", None, None]), RowError, "runs: query_id is missing for row 2, 3;"),
+    "document null": (columns(document_id=[None, "d", "e"]), RowError, "runs: document_id is missing for row 1;"),
+    "ids not whole": (columns(query_id=[1.0, 1.5, 2.0]), RowError, "runs: query_id is not a whole number for row 2;"),
     "ids are flags": (columns(query_id=[True, False, True]), ColumnError, "runs.query_id: ids must be integers or strings"),
     "document twice": (
         columns(query_id=["q", "r", "q"], document_id=["d", "d", "d"]), DuplicateIdError,
-        "runs: a query lists a document more than once ('q d') where row is 1, 3; keep one of each",
+        "runs: a query lists a document more than once ('q d') for row 1, 3; keep one of each",
     ),
     "no score": (columns(score=None, Score=[1, 2, 3]), ColumnError, "runs: no column score (did you mean to rename 'Score' to"),
     "no ids": (
@@ -396,8 +396,8 @@ BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
     "nothing near": ({"a": [1]}, ColumnError, "runs: no column query_id, document_id, score; there are a"),
     "flag is text": (columns(ignore=["no", "no", "yes"]), ColumnError, "runs.ignore must be Boolean, not String"),
     "columns of two lengths": (columns(score=[1.0]), ColumnError, "runs: the columns cannot be read"),
-    "dict: NaN": ({"q": {"a": 1, "b": nan}}, RowError, "runs: score is not a finite number where row is 2;"),
-    "dict: null": ({"q": {"a": None}}, RowError, "runs: score is missing where row is 1;"),
+    "dict: NaN": ({"q": {"a": 1, "b": nan}}, RowError, "runs: score is not a finite number for row 2;"),
+    "dict: null": ({"q": {"a": None}}, RowError, "runs: score is missing for row 1;"),
     "dict: text": ({"q": {"a": "1"}}, ColumnError, "runs: ids must have one type, and values must be numbers"),
     "dict: ids of two types": ({"q": {"a": 1, 2: 1}}, ColumnError, "runs: ids must have one type, and values must be numbers"),
     "dict: queries of two types": ({"q": {"a": 1}, 2: {"a": 1}}, ColumnError, "runs: ids must have one type"),
@@ -419,6 +419,6 @@ def test_bad_tables(source: Any, kind: type[ApframeError], message: str) -> None
 def test_documents_twice_in_frames(source: Callable[[pl.DataFrame], Any]) -> None:
     queries = [str(n % 1999) for n in range(2000)]
     frame = pl.DataFrame({"query_id": queries, "document_id": ["d"] * 2000, "score": range(2000)})
-    with pytest.raises(DuplicateIdError, match=r"\('0 d'\) where row is 1, 2000;") as error:
+    with pytest.raises(DuplicateIdError, match=r"\('0 d'\) for row 1, 2000;") as error:
         read_run(source(frame.with_columns(pl.col("score").cast(pl.Float64))))
     assert error.value.rows == [1, 2000]

@@ -88,7 +88,7 @@ def test_detections_of_an_image_of_another_shard(shards: Path, unknown_images: s
 @pytest.mark.slow
 def test_detections_of_images_that_no_shard_has(shards: Path) -> None:
     change(shards / FIRST, lambda table: table.with_columns(image_id=pl.lit(99, pl.Int64)))
-    message = "shard 00000: detections: image_id is not among the images where detection_id is 11, 12; unknown: 99; "
+    message = "shard 00000: detections: image_id is not among the images for detection_id 11, 12; unknown: 99; "
     assert error_of(ShardError, f"{shards}/*").startswith(message)
     dropped = apf.evaluate_shards(f"{shards}/*", unknown_images="drop")
     assert_frame_equal(dropped.metrics, apf.evaluate(TRUTH, FOUND.filter(pl.col("image_id") > 2)).metrics)
@@ -293,7 +293,7 @@ def test_shards_of_the_same_name(tmp_path: Path) -> None:
 def test_a_score_that_is_not_a_number(shards: Path) -> None:
     change(shards / SECOND, lambda table: table.with_columns(score=pl.Series([0.5, float("nan")])), listed=True)
     assert error_of(ShardError, shards) == (
-        "shard 00001: detections: score is not a finite number where detection_id is 14; correct or remove them"
+        "shard 00001: detections: score is not a finite number for detection_id 14; correct or remove them"
     )
     with pytest.warns(ShardsLeftOutWarning, match=r"left out: 1 damaged shard of 2: '00001'; the first one: shard 00001"):
         ev = apf.evaluate_shards(shards, skip_bad_shards=True)

@@ -232,10 +232,10 @@ def bad(**change: Any) -> list[dict[str, Any]]:
 
 
 BAD: dict[str, tuple[type[ApframeError], str, list[dict[str, Any]]]] = {
-    "nan": (RowError, "score is not a finite number where detection_id is 4", bad(score=float("nan"))),
-    "image": (UnknownIdError, "image_id is not among the images where detection_id is 4; unknown: 9", bad(image_id=9)),
-    "box": (RowError, "bbox is missing or not four numbers where row is 4", bad(bbox=[0, 0, 1])),
-    "score": (RowError, "score is not a number where row is 4", bad(score="high")),
+    "nan": (RowError, "score is not a finite number for detection_id 4", bad(score=float("nan"))),
+    "image": (UnknownIdError, "image_id is not among the images for detection_id 4; unknown: 9", bad(image_id=9)),
+    "box": (RowError, "bbox is missing or not four numbers for row 4", bad(bbox=[0, 0, 1])),
+    "score": (RowError, "score is not a number for row 4", bad(score="high")),
     "text": (IdTypeError, "image_id holds strings, not integers", [row | {"image_id": "a"} for row in FOUND]),
 }  # fmt: skip
 
@@ -260,7 +260,7 @@ def test_ids_that_repeat_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     apf.write_shards(TRUTH, found, tmp_path / "shards", 2)
     assert_holds(tmp_path / "shards", apf.read_dataset(TRUTH), found)
     for ids in ([9, 9, 7, 6, 5, 4], [9, 8, 7, 6, 5, 9]):
-        with pytest.raises(DuplicateIdError, match="detection_id is not unique where detection_id is 9; make the ids unique"):
+        with pytest.raises(DuplicateIdError, match="detection_id is not unique for detection_id 9; make the ids unique"):
             apf.write_shards(TRUTH, found.with_columns(detection_id=pl.Series(ids)), tmp_path / "others")
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
@@ -312,11 +312,9 @@ def test_bad_sets_of_files(tmp_path: Path) -> None:
     nothing: dict[str, Any] = {"images": [], "categories": [], "annotations": []}
     a, found = write("a.json", TRUTH), write("found.json", FOUND)
     images, named = write("b.json", nothing | {"images": [{"id": 2}]}), [{"id": 1, "name": "cow"}]
-    with pytest.raises(DuplicateIdError, match="image_id is not unique across the files where image_id is 2; an image may be"):
+    with pytest.raises(DuplicateIdError, match="image_id is not unique across the files for image_id 2; an image may be"):
         apf.write_shards([a, images], found, tmp_path / "shards")
-    with pytest.raises(
-        RowError, match=r"a category has different names in different files \('cat', 'cow'\) where category_id is 1"
-    ):
+    with pytest.raises(RowError, match=r"a category has different names in different files \('cat', 'cow'\) for category_id 1"):
         apf.write_shards([a, write("c.json", nothing | {"categories": named})], found, tmp_path / "shards")
     text = write("d.json", nothing | {"images": [{"id": "x"}]})
     with pytest.raises(IdTypeError, match=r"images\.image_id holds strings, not integers like images of another file"):
@@ -328,7 +326,7 @@ def test_bad_sets_of_files(tmp_path: Path) -> None:
         apf.write_shards(a, [more, write("further.json", [FOUND[0] | {"colour": 5}])], tmp_path / "shards")
     with pytest.raises(FormatError, match="no file or folder matches this pattern"):
         apf.write_shards(a, str(tmp_path / "*.csv"), tmp_path / "shards")
-    with pytest.raises(UnknownIdError, match="image_id is not among the images where detection_id is 1, 2, 3"):
+    with pytest.raises(UnknownIdError, match="image_id is not among the images for detection_id 1, 2, 3"):
         apf.write_shards(write("e.json", nothing), found, tmp_path / "shards")
     assert not (tmp_path / "shards").exists()
 
@@ -339,9 +337,9 @@ def test_some_detections_without_box(tmp_path: Path, monkeypatch: pytest.MonkeyP
     mask = '{"size":[9,9],"counts":"5"}'
     rows = {"image_id": [1, 3], "category_id": [1, 1], "score": [0.5, 0.5], "mask": [mask, mask]}
     boxes = {name: [0.0, None] for name in ("x", "y", "width", "height")}
-    with pytest.raises(RowError, match="x is missing where detection_id is 2; supply it or remove these rows"):
+    with pytest.raises(RowError, match="x is missing for detection_id 2; supply it or remove these rows"):
         apf.evaluate(TRUTH, {**rows, **boxes})
-    with pytest.raises(RowError, match="x is missing where detection_id is 2; supply it or remove these rows"):
+    with pytest.raises(RowError, match="x is missing for detection_id 2; supply it or remove these rows"):
         apf.write_shards(TRUTH, {**rows, **boxes}, tmp_path / "shards")
 
 

@@ -76,7 +76,7 @@ def test_kinds_are_chosen_and_ordered(street: apf.Evaluation) -> None:
 
 ROWS = {"error": ["cls"], "n": [1], "ap": [0.5], "delta_ap": [0.1]}
 BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
-    "an unknown kind": (ROWS, {"kinds": ["cla"]}, ParameterError, "no error kind 'cla'; did you mean cls"),
+    "an unknown kind": (ROWS, {"kinds": ["cla"]}, ParameterError, "no error type 'cla'; did you mean cls"),
     "no such column": ({"error": ["cls"], "delta_ap": [0.1]}, {}, ColumnError, "no column n, ap"),
     "nothing": ({name: [] for name in ROWS}, {}, InputError, "nothing to draw"),
     "no models": ({}, {}, InputError, "nothing to draw"),

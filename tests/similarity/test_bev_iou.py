@@ -75,7 +75,7 @@ def test_no_rows() -> None:
 
 
 def test_cuboids_that_cannot_be_right() -> None:
-    with pytest.raises(RowError, match=r"^annotations: cuboid_width is not positive where row is 2; give the size in metres"):
+    with pytest.raises(RowError, match=r"^annotations: cuboid_width is not positive for row 2; give the size in metres"):
         pairs(cars({}), cars({}, {"cuboid_width": 0.0}))
     with pytest.raises(ColumnError, match=r"^detections: no column cuboid_yaw, needed to compare by intersection over union"):
         pairs(cars({}).drop("cuboid_yaw"), cars({}))

@@ -185,5 +185,5 @@ def test_it_is_a_value() -> None:
 
 def test_wrong_masks_are_named() -> None:
     table = frame([np.ones((3, 3), dtype=np.uint8)], [1], [False])
-    with pytest.raises(RowError, match=r"^detections: mask is missing where detection_id is 1; "):
+    with pytest.raises(RowError, match=r"^detections: mask is missing for detection_id 1; "):
         BoundaryIoU().pair(table.with_columns(mask=pl.lit(None, pl.String)), table, 0.5)

@@ -54,7 +54,7 @@ def test_rows_without_a_cuboid() -> None:
     found = pl.DataFrame({"cell": [1, 1], "cuboid_x": [0.0, None], "cuboid_y": [0.0, None]})
     assert CentreDistance().pair(found, found.with_columns(is_crowd=False), -9.0).rows() == [(0, 0, 0.0)]
     broken = found.with_columns(cuboid_y=pl.Series([0.0, 1.0]))
-    with pytest.raises(RowError, match=r"^annotations: cuboid_x is missing or not a finite number where row is 2; supply"):
+    with pytest.raises(RowError, match=r"^annotations: cuboid_x is missing or not a finite number for row 2; supply"):
         CentreDistance().pair(found, broken.with_columns(is_crowd=False), -9.0)
     with pytest.raises(ColumnError, match=r"^detections: no column cuboid_z, needed to compare by minus the distance"):
         CentreDistance("xyz").pair(found, found, -9.0)

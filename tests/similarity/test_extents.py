@@ -147,8 +147,8 @@ BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
 @each_table
 @pytest.mark.parametrize(("columns", "problem"), BAD.values(), ids=BAD)
 def test_shapes_that_cannot_be_right(columns: dict[str, list[Any]], problem: str, name: str) -> None:
-    row = "annotation_id is 12" if name == "annotations" else "detection_id is 2"
-    with pytest.raises(RowError, match=f"^{name}: {problem}.* where {row}; "):
+    row = "annotation_id 12" if name == "annotations" else "detection_id 2"
+    with pytest.raises(RowError, match=f"^{name}: {problem}.* for {row}; "):
         with_boxes(name, table(name, **columns), SIZES)
 
 
@@ -160,7 +160,7 @@ def test_starts_without_a_column_of_ends() -> None:
 def test_polygons_without_sizes() -> None:
     frame = table("detections", **SHAPES["polygons"][0])
     unknown = Dataset({"image_id": [1]}, {"category_id": [1]}, {}).images
-    with pytest.raises(RowError, match=r"^detections: polygons need the size of the image where detection_id is 1, 2; "):
+    with pytest.raises(RowError, match=r"^detections: polygons need the size of the image for detection_id 1, 2; "):
         with_boxes("detections", frame, unknown)
     encoded = table("detections", mask=[lengths(PICTURE)])
     assert with_boxes("detections", encoded, unknown).select(BOX).rows() == [(20, 10, 30, 5, 110)]

@@ -77,15 +77,15 @@ GOOD = (0, 1.0, 2.0)
 @pytest.mark.parametrize(
     ("found", "truth", "message"),
     [
-        ([GOOD, (0, 3.0, 2.5)], [GOOD], "detections: end_time is before start_time where detection_id is 11; "),
-        ([GOOD], [(0, 2.0, 1.0)], "annotations: end_time is before start_time where annotation_id is 20; "),
-        ([(0, None, 2.0)], [GOOD], "detections: start_time is missing or not a finite number where detection_id is 10; "),
+        ([GOOD, (0, 3.0, 2.5)], [GOOD], "detections: end_time is before start_time for detection_id 11; "),
+        ([GOOD], [(0, 2.0, 1.0)], "annotations: end_time is before start_time for annotation_id 20; "),
+        ([(0, None, 2.0)], [GOOD], "detections: start_time is missing or not a finite number for detection_id 10; "),
         (
             [GOOD],
             [(0, 1.0, float("nan"))],
-            "annotations: end_time is missing or not a finite number where annotation_id is 20; ",
+            "annotations: end_time is missing or not a finite number for annotation_id 20; ",
         ),
-        ([(0, 1.0, float("inf"))], [GOOD], "detections: end_time is missing or not a finite number where detection_id is 10; "),
+        ([(0, 1.0, float("inf"))], [GOOD], "detections: end_time is missing or not a finite number for detection_id 10; "),
     ],
 )
 def test_intervals_that_cannot_be_right(found: list[Interval], truth: list[Interval], message: str) -> None:
@@ -104,5 +104,5 @@ def test_extents() -> None:
     expected = {"x": [2.5, 1.0], "y": [0.0, 0.0], "width": [3.5, 0.0], "height": [1.0, 1.0], "area": [3.5, 0.0]}
     assert interval_extents("annotations", frame).to_dict(as_series=False) == expected
     assert interval_extents("annotations", frame.clear()).schema == dict.fromkeys(expected, pl.Float64)
-    with pytest.raises(RowError, match="detections: end_time is before start_time where row is 2;"):
+    with pytest.raises(RowError, match="detections: end_time is before start_time for row 2;"):
         interval_extents("detections", frame.with_columns(end_time=pl.Series([3.0, 0.5])))

@@ -365,7 +365,7 @@ TRIANGLE = "[[0, 0, 4, 0, 2, 3]]"
 )
 def test_wrong_masks_are_named(mask: str | None, problem: str) -> None:
     table = frame([SQUARE, mask, TRIANGLE, mask], 4, 5)
-    with pytest.raises(RowError, match=rf"^detections: .*{re.escape(problem)}.* where detection_id is 52, 54; ") as caught:
+    with pytest.raises(RowError, match=rf"^detections: .*{re.escape(problem)}.* for detection_id 52, 54; ") as caught:
         read_masks("detections", table)
     assert "\n" not in str(caught.value)
     assert caught.value.rows == [52, 54]
@@ -408,7 +408,7 @@ def test_parts_of_one_or_two_points_have_no_pixels(written: str) -> None:
 @pytest.mark.parametrize(("mask", "height", "width", "problem"), TOO_LARGE.values(), ids=TOO_LARGE)
 def test_masks_beyond_the_limits_are_named(mask: str, height: int, width: int, problem: str) -> None:
     tracemalloc.start()
-    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* where annotation_id is 12; ") as caught:
+    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* for annotation_id 12; ") as caught:
         read_masks("annotations", frame([SQUARE, mask], [4, height], [5, width]))
     assert "\n" not in str(caught.value)
     assert tracemalloc.get_traced_memory()[1] < 50_000_000  # NumPy's too
@@ -428,7 +428,9 @@ def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch
     monkeypatch.setattr(pixel_runs, "RUNS_PER_NUMBER", 1 / 4)
     monkeypatch.setattr(pixel_runs, "BLOCK", 1)
     assert len(read_masks("annotations", frame(masks[:5], 4, 5))) == 5
-    with pytest.raises(RowError, match=r"^annotations: all masks together have too many runs of pixels .* is .*19; take fewer"):
+    with pytest.raises(
+        RowError, match=r"^annotations: all masks together have too many runs of pixels .* for .*19; take fewer"
+    ):
         read_masks("annotations", frame(masks, 4, 5))
 
 
@@ -442,7 +444,7 @@ def test_stripes_of_too_many_runs_along_rows_are_refused(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("height", "width"), [(None, 5), (4, None), (0, 5), (2**16, 2**16)])
 def test_polygons_need_the_size_of_the_image(height: int | None, width: int | None) -> None:
-    with pytest.raises(RowError, match=r"^annotations: .*the size of the image.* where annotation_id is 12; "):
+    with pytest.raises(RowError, match=r"^annotations: .*the size of the image.* for annotation_id 12; "):
         read_masks("annotations", frame([TRIANGLE, TRIANGLE], [4, height], [5, width]))
 
 
@@ -458,7 +460,7 @@ def test_polygons_need_the_size_of_the_image(height: int | None, width: int | No
     ],
 )
 def test_wrong_bitmaps_are_named(bitmap: list[list[int]], problem: str) -> None:
-    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* where annotation_id is 12; "):
+    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* for annotation_id 12; "):
         read_masks("annotations", frame([[[0, 1], [1, 0]], bitmap], 2, 2))
 
 
@@ -471,7 +473,7 @@ def test_wrong_bitmaps_are_named(bitmap: list[list[int]], problem: str) -> None:
     ],
 )
 def test_wrong_polygons_in_lists_are_named(polygon: Any, problem: str) -> None:
-    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* where annotation_id is 12; "):
+    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* for annotation_id 12; "):
         read_masks("annotations", frame([[[0.0, 0.0, 4.0, 0.0, 2.0, 3.0]], polygon], 4, 5))
 
 
@@ -484,9 +486,9 @@ def test_other_columns_are_an_error(column: list[Any]) -> None:
 def test_masks_of_an_image_of_unknown_size_must_agree() -> None:
     small, large = as_text(np.ones((4, 4), dtype=bool)), as_text(np.ones((4, 5), dtype=bool))
     expected = frame([small, large], image_id=[1, 2], cell=[1, 2], is_crowd=[False, False])
-    with pytest.raises(RowError, match=r"^detections: size .* where detection_id is 52; "):
+    with pytest.raises(RowError, match=r"^detections: size .* for detection_id 52; "):
         MaskIoU().pair(frame([small, small], image_id=[1, 2], cell=[1, 2]), expected, 0.5)
-    with pytest.raises(RowError, match=r"^annotations: size .* where annotation_id is 12; "):
+    with pytest.raises(RowError, match=r"^annotations: size .* for annotation_id 12; "):
         MaskIoU().pair(frame([small], image_id=[1], cell=[1]), expected.with_columns(image_id=pl.lit(1, pl.Int64)), 0.5)
 
 
@@ -497,7 +499,7 @@ def test_masks_may_all_be_of_another_size_than_their_image() -> None:
     with pytest.warns(MaskSizeWarning) as caught:
         assert MaskIoU().pair(found, expected, 0.5).rows() == [(0, 0, 1.0)]
     assert [str(warning.message) for warning in caught] == [
-        f"{table}: size of the run lengths differs from the image size where {table[:-1]}_id is {row}; "
+        f"{table}: size of the run lengths differs from the image size for {table[:-1]}_id {row}; "
         "masks are compared without resizing; were images resized?"
         for table, row in (("detections", 51), ("annotations", 11))
     ]

@@ -174,35 +174,31 @@ SQUARE = [0, 0, 2, 0, 2, 2, 0, 2]
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ([0, 0, 2, 0, 2, 2], "detections: corners is not a list of 8 numbers where detection_id is 11; give x1, y1"),
-        ([0, 0, 2, 0, 2, 2, 0, None], "detections: corners holds a number that .* where detection_id is 11;"),
+        ([0, 0, 2, 0, 2, 2], "detections: corners is not a list of 8 numbers for detection_id 11; give x1, y1"),
+        ([0, 0, 2, 0, 2, 2, 0, None], "detections: corners holds a number that .* for detection_id 11;"),
         ([0, 0, 2, 0, 2, 2, 0, math.nan], "detections: corners holds a number that is missing or not finite"),
         ([0, 0, 2, 0, 2, math.inf, 0, 2], "detections: corners holds a number that is missing or not finite"),
-        ([0, 0, 2, 2, 2, 0, 0, 2], "detections: corners do not go around a convex shape where detection_id is 11;"),
-        ([0, 0, 4, 0, 1, 1, 0, 4], "detections: corners do not go around a convex shape where detection_id is 11;"),
+        ([0, 0, 2, 2, 2, 0, 0, 2], "detections: corners do not go around a convex shape for detection_id 11;"),
+        ([0, 0, 4, 0, 1, 1, 0, 4], "detections: corners do not go around a convex shape for detection_id 11;"),
     ],
     ids=["six numbers", "null", "NaN", "infinite", "crossed", "not convex"],
 )  # fmt: skip
 def test_corners_that_cannot_be_right(shape: list[Any], message: str) -> None:
     with pytest.raises(RowError, match=f"^{message}"):
         pairs(by_corners([SQUARE, shape]), by_corners([SQUARE]))
-    with pytest.raises(RowError, match=message.replace("detections", "annotations").replace("detection_id is 11", "row is 2")):
+    with pytest.raises(RowError, match=message.replace("detections", "annotations").replace("detection_id 11", "row 2")):
         corner_extents("annotations", by_corners([SQUARE, shape]))
 
 
 @pytest.mark.parametrize("angle", [None, math.nan, math.inf])
 def test_angles_that_cannot_be_right(angle: float | None) -> None:
     shapes = [(0.0, 0.0, 2.0, 2.0, 0.0), (0.0, 0.0, 2.0, 2.0, angle)]
-    with pytest.raises(
-        RowError, match=r"^annotations: angle is missing or not a finite number where annotation_id is 21; give it"
-    ):
+    with pytest.raises(RowError, match=r"^annotations: angle is missing or not a finite number for annotation_id 21; give it"):
         pairs(by_corners([SQUARE]), by_angle(shapes))  # type: ignore[arg-type]
 
 
 def test_neither_corners_nor_angle() -> None:
-    with pytest.raises(
-        RowError, match=r"^detections: corners is missing where detection_id is 11; supply it, or a column angle"
-    ):
+    with pytest.raises(RowError, match=r"^detections: corners is missing for detection_id 11; supply it, or a column angle"):
         pairs(by_corners([SQUARE, None]), by_corners([SQUARE]))  # type: ignore[list-item]
     with pytest.raises(ColumnError, match=r"^annotations: no column angle or corners, needed to compare by .*; supply it"):
         pairs(by_corners([SQUARE]), by_angle([(0.0, 0.0, 2.0, 2.0, 0.0)]).drop("angle"))

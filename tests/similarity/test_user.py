@@ -125,9 +125,7 @@ def test_one_value_everywhere_as_the_message_says() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), -0.1, 1.0000001, float("inf")])
 def test_values_outside_are_named_by_their_ids(value: float) -> None:
-    message = (
-        r"^pairs: mine is not in \[0, 1\] where \(detection_id, annotation_id\) is \(3, 7\); return null where the two cannot"
-    )
+    message = r"^pairs: mine is not in \[0, 1\] for \(detection_id, annotation_id\) \(3, 7\); return null where the two cannot"
     message += " be a pair, not NaN$" if value != value else " be a pair$"
     with pytest.raises(RowError, match=message) as error:
         pairs(lambda frame: [value if number == 0.37 else 0.5 for number in by_ids(frame)], label="mine")

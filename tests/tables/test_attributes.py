@@ -83,7 +83,7 @@ def test_columns_that_are_there_are_filled_and_not_replaced() -> None:
     assert joined({"image_id": [1, 2], "camera": ["front", "back"]}, "camera") == ["front", "back", None]
     assert joined({"image_id": [2], "image_width": [640]}, "image_width") == [None, 640, None]
     for other in ("back", 7):
-        with pytest.raises(RowError, match=r"^images: column camera already exists with other values where"):
+        with pytest.raises(RowError, match=r"^images: column camera already exists with other values for"):
             TRUTH.with_images({"image_id": [1], "camera": [other]})
 
 
@@ -101,17 +101,17 @@ def test_verified_categories_may_come_from_a_table() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, list[Any]], type[ApframeError], str]] = {
-    "an id twice": ({"image_id": [1, 1], "n": [1, 2]}, DuplicateIdError, "image_id is not unique where image_id is 1; "),
+    "an id twice": ({"image_id": [1, 1], "n": [1, 2]}, DuplicateIdError, "image_id is not unique for image_id 1; "),
     "a file twice": (
         {"file_name": ["a.jpg", "val/a.jpg", "b.jpg"], "n": [1, 2, 3]}, DuplicateIdError,
-        "several rows are for the same image where file_name is 'a.jpg', 'val/a.jpg'; keep one of these rows"),
+        "several rows are for the same image for file_name 'a.jpg', 'val/a.jpg'; keep one of these rows"),
     "names as ids": (
         {"image_id": ["a.jpg"], "n": [1]}, UnknownIdError, "unknown: 'a.jpg'; .* put file names in a column file_name"),
     "names of other files": ({"file_name": ["x"], "n": [1]}, UnknownIdError, "unknown: 'x'; the images are called 'val/a.jpg'"),
     "no key": ({"filename": ["a"], "n": [1]}, ColumnError, "no column image_id or file_name .*did you mean filename"),
     "nothing like a key": ({"n": [1]}, ColumnError, "no column image_id or file_name to join by; there are n$"),
     "no attribute": ({"image_id": [1]}, ColumnError, "no column beside image_id; add the attributes as further columns"),
-    "no name": ({"file_name": ["a", None], "n": [1, 2]}, RowError, "file_name is missing where row is 2"),
+    "no name": ({"file_name": ["a", None], "n": [1, 2]}, RowError, "file_name is missing for row 2"),
 }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_joined(attributes: dict[str, list[Any]], error: type[Apf
 
 def test_a_name_that_several_images_have() -> None:
     truth = apf.Dataset({"image_id": [1, 2], "file_name": ["train/a.jpg", "val/a.jpg"]}, {"category_id": [1]}, {})
-    with pytest.raises(RowError, match=r"several images have this name where file_name is 'a\.jpg'; give names"):
+    with pytest.raises(RowError, match=r"several images have this name for file_name 'a\.jpg'; give names"):
         truth.with_images({"file_name": ["a.jpg"], "n": [1]})
     names = {"file_name": ["train/a.jpg", "val/a.jpg"], "n": [1, 2]}
     assert truth.with_images(names).images["n"].to_list() == [1, 2]

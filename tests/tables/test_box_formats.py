@@ -176,7 +176,7 @@ def test_errors(found: dict[str, Any], options: dict[str, Any], error: type[Exce
 def test_fractions_need_sizes() -> None:
     truth = apf.Dataset(IMAGES.select("image_id"), TRUTH.categories, TRUTH.annotations)
     with pytest.raises(
-        RowError, match="images: the image size is missing, which relative boxes need, where image_id is 1, 2; give both"
+        RowError, match="images: the image size is missing, which relative boxes need, for image_id 1, 2; give both"
     ):
         apf.evaluate(truth, rows("xywh", relative=True), relative=True)
     with pytest.raises(ParameterError, match="relative needs the data set"):

@@ -13,7 +13,7 @@ import apframe as apf
 from apframe.exceptions import RowError
 
 HASH = 2**63 + 5
-AS_TEXT = r"is beyond 64 bits where .*make these ids text in all tables \(in Polars \.cast\(pl\.String\), "
+AS_TEXT = r"is beyond 64 bits for .*make these ids text in all tables \(in Polars \.cast\(pl\.String\), "
 OBJECT = {"image_id": 7, "category_id": 1, "x": 10.0, "y": 20.0, "width": 30.0, "height": 40.0}
 
 
@@ -61,7 +61,7 @@ def test_ids_in_json_beyond_64_bits_are_to_be_text(key: str, tmp_path: Path) -> 
 
 
 def test_an_infinite_id_is_not_one_beyond_64_bits() -> None:
-    with pytest.raises(RowError, match="image_id is not a whole number where row is 1"):
+    with pytest.raises(RowError, match="image_id is not a whole number for row 1"):
         apf.Dataset({"image_id": [float("inf")]}, {"category_id": [1]}, {})
 
 

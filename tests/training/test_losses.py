@@ -282,7 +282,7 @@ ONE = np.array([[1.0, 0.5]])
 def test_scores_that_are_not_finite(objective: Objective, low: float, high: float, bad: float) -> None:
     scores, relevant = batch(1, low, high)
     scores[[0, 3], [2, 11]] = bad
-    with pytest.raises(RowError, match=r"NaN or infinite where \(query, item\) is \(0, 2\), \(3, 11\); .*valid=") as caught:
+    with pytest.raises(RowError, match=r"NaN or infinite for \(query, item\) \(0, 2\), \(3, 11\); .*valid=") as caught:
         objective(scores, relevant)
     assert caught.value.rows == [(0, 2), (3, 11)]
 
@@ -290,8 +290,8 @@ def test_scores_that_are_not_finite(objective: Objective, low: float, high: floa
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: smooth_ap(ONE, [[1, 2]]), RowError, r"relevant: neither 0 nor 1 where \(query, item\) is \(0, 1\)"),
-        (lambda: smooth_ap(ONE[0], [1, np.nan]), RowError, r"relevant: neither 0 nor 1 where \(query, item\) is \(0, 1\)"),
+        (lambda: smooth_ap(ONE, [[1, 2]]), RowError, r"relevant: neither 0 nor 1 for \(query, item\) \(0, 1\)"),
+        (lambda: smooth_ap(ONE[0], [1, np.nan]), RowError, r"relevant: neither 0 nor 1 for \(query, item\) \(0, 1\)"),
         (lambda: fast_ap(ONE, [[1, 0]], valid=[[1, -1]]), RowError, "valid: neither 0 nor 1"),
         (lambda: fast_ap([["a", "b"]], [[1, 0]]), InputError, "distance must be numbers"),
         (lambda: smooth_ap([[1.0], [1.0, 2.0]], [[1, 0]]), InputError, "similarity must be numbers in rows of the same length"),
@@ -367,5 +367,5 @@ def test_torch_bad_input() -> None:
         ap_loss(ONE, [[1, 0]])
     with pytest.raises(ParameterError, match="similarity must be a float tensor"):
         ap_loss(torch.zeros(1, 2, dtype=torch.int64), [[1, 0]])
-    with pytest.raises(RowError, match=r"similarity: NaN or infinite where \(query, item\) is \(0, 0\)"):
+    with pytest.raises(RowError, match=r"similarity: NaN or infinite for \(query, item\) \(0, 0\)"):
         ap_loss(torch.full((1, 2), torch.nan), [[1, 0]])

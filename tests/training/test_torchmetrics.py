@@ -212,7 +212,7 @@ def test_updates_add_up_and_compute_changes_nothing() -> None:
 def test_a_failed_update_adds_nothing() -> None:
     metric = MeanAveragePrecision()
     metric.update([ONE], [ONE])
-    with pytest.raises(RowError, match="target: boxes and labels differ in length where index is 0"):
+    with pytest.raises(RowError, match="target: boxes and labels differ in length for index 0"):
         metric.update([ONE], [ONE | {"labels": [3, 4]}])
     assert metric.compute()["map"] == pytest.approx(1)
     assert metric.evaluation().detections.height == 1
@@ -238,9 +238,9 @@ def test_bad_updates_are_errors() -> None:
     metric = MeanAveragePrecision()
     with pytest.raises(ParameterError, match="update: 2 preds but 1 targets; pass one of each per image"):
         metric.update([ONE, ONE], [ONE])
-    with pytest.raises(RowError, match="preds: scores is missing where index is 0; give scores for each image"):
+    with pytest.raises(RowError, match="preds: scores is missing for index 0; give scores for each image"):
         metric.update([{"boxes": ONE["boxes"], "labels": [3]}], [ONE])
-    with pytest.raises(RowError, match="preds: masks is missing where index is 0"):
+    with pytest.raises(RowError, match="preds: masks is missing for index 0"):
         MeanAveragePrecision(iou_type="segm").update([ONE], [ONE])
 
 

@@ -249,7 +249,7 @@ def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list
         else:
             continue
         if differs.any():
-            return f"{name} differs where {key} is {listed(mine[key].filter(differs).to_list())}"
+            return f"{name} differs for {key} {listed(mine[key].filter(differs).to_list())}"
     return ""
 
 

@@ -100,7 +100,7 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> pl
     2
     >>> check_cuboids("detections", pl.DataFrame({"cuboid_width": [0.0]}), ())
     Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: cuboid_width is not positive where row is 1; give the size in metres, or ...
+    apframe.exceptions.RowError: detections: cuboid_width is not positive for row 1; give the size in metres, or ...
     """
     if missing := [name for name in needs if name not in frame.columns]:
         raise ColumnError(f"no column {', '.join(missing)}", f"cuboids have {', '.join(CUBOID)}", table=table)

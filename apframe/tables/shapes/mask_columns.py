@@ -158,7 +158,7 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
     if flags.any():
         key = KEY_OF[table]
         warn(
-            f"{table}: size of the run lengths differs from the image size where {key} is "
+            f"{table}: size of the run lengths differs from the image size for {key} "
             f"{listed(frame[key].filter(flags).to_list())}; masks are compared without resizing; were images resized?",
             MaskSizeWarning,
         )

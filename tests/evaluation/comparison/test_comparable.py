@@ -83,17 +83,17 @@ def test_the_same_ground_truth(other: apf.Evaluation) -> None:
     (lambda: made(annotations=ANNOTATIONS[:1]),
      "a and b differ in the ground truth: annotations: 2 and 1 rows, only one of them has annotation_id 2"),
     (lambda: made(annotations=changed(width=11.0)),
-     "annotations: width differs where annotation_id is 2; evaluate both against the same file"),
-    (lambda: made(annotations=changed(image_id=1)), "annotations: image_id differs where annotation_id is 2"),
-    (lambda: made(annotations=changed(area=7.0)), "annotations: area differs where annotation_id is 2"),
-    (lambda: made(annotations=changed(is_crowd=True)), "annotations: is_crowd differs where annotation_id is 2"),
-    (lambda: made(annotations=changed(ignore=True)), "annotations: ignore differs where annotation_id is 2"),
+     "annotations: width differs for annotation_id 2; evaluate both against the same file"),
+    (lambda: made(annotations=changed(image_id=1)), "annotations: image_id differs for annotation_id 2"),
+    (lambda: made(annotations=changed(area=7.0)), "annotations: area differs for annotation_id 2"),
+    (lambda: made(annotations=changed(is_crowd=True)), "annotations: is_crowd differs for annotation_id 2"),
+    (lambda: made(annotations=changed(ignore=True)), "annotations: ignore differs for annotation_id 2"),
     (lambda: made(images=[IMAGES[0], IMAGES[1] | {"neg_category_ids": [1]}]),
-     "images: neg_category_ids differs where image_id is 2"),
+     "images: neg_category_ids differs for image_id 2"),
     (lambda: made(categories=[CATEGORIES[0], {"category_id": 2, "name": "cow"}]),
-     "categories: name differs where category_id is 2"),
+     "categories: name differs for category_id 2"),
     (lambda: made(annotations=[row | {"ignore": None} for row in changed()]).where("annotations.area > 1000"),
-     "annotations: outside_subset differs where annotation_id is 1, 2; compare the same subset of both"),
+     "annotations: outside_subset differs for annotation_id 1, 2; compare the same subset of both"),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_what_differs(other: Callable[[], apf.Evaluation], message: str) -> None:
@@ -146,7 +146,7 @@ def test_common_images_have_the_same_ground_truth() -> None:
     other = made([*IMAGES, {"image_id": 7}], annotations=changed(width=11.0))
     with (
         pytest.warns(ImagesLeftOutWarning),
-        pytest.raises(NotComparableError, match="width differs where annotation_id is 2"),
+        pytest.raises(NotComparableError, match="width differs for annotation_id 2"),
     ):
         agree([made(), other], ["a", "b"], "common")
 
@@ -196,5 +196,5 @@ def test_masks_are_compared() -> None:
         return apf.evaluate(truth, found, iou_type="segm")
 
     agree([masked(square), masked(square)], ["a", "b"])
-    with pytest.raises(NotComparableError, match="annotations: mask differs where annotation_id is 1"):
+    with pytest.raises(NotComparableError, match="annotations: mask differs for annotation_id 1"):
         agree([masked(square), masked(larger)], ["a", "b"])

@@ -257,7 +257,7 @@ def test_the_order_of_rows_changes_nothing(scene: Any, random: Any) -> None:
 def test_scores_that_are_no_shares() -> None:
     ev = evaluated([(1, [0, 0, 9, 9], 0.5), (1, [0, 0, 9, 9], 1.5), (1, [0, 0, 9, 9], -2.0)], [(1, [0, 0, 9, 9])])
     for method in (ev.calibration, ev.reliability):
-        with pytest.raises(RowError, match=r"detections: score is outside \[0, 1\] where detection_id is 2, 3; calibration"):
+        with pytest.raises(RowError, match=r"detections: score is outside \[0, 1\] for detection_id 2, 3; calibration"):
             method()
 
 

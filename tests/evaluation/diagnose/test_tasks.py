@@ -260,8 +260,8 @@ def test_missing_objects_are_all_that_changes(format_: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        ([7], UnknownIdError, "image_id is not among the images where row is 1; unknown: 7"),
-        (["1", "seen.jpg"], UnknownIdError, "image_id is not among the images where row is 2; unknown: 'seen.jpg'"),
+        ([7], UnknownIdError, "image_id is not among the images for row 1; unknown: 7"),
+        (["1", "seen.jpg"], UnknownIdError, "image_id is not among the images for row 2; unknown: 'seen.jpg'"),
         ({"file_name": ["seen.jpg"]}, ColumnError, "there is no column image_id; there are file_name"),
         ([None], UnknownIdError, "image_id is not among the images"),
         ({"image_id": [1], "kind": ["missing"]}, RowError, "a missing object is not a detection of this evaluation"),

@@ -63,7 +63,7 @@ def test_images_of_a_project_in_parts_are_numbered(tmp_path: Path, part: str) ->
     assert truth.images.select("image_id", "file_name", part).rows() == [(0, "a.jpg", 1), (1, "b.jpg", 1), (2, "c.jpg", 2)]
     assert truth.annotations["image_id"].to_list() == [0, 1, 2]
     path.write_text(path.read_text().replace('id="6"', 'id="5"'))
-    with pytest.raises(DuplicateIdError, match="image_id is not unique where image_id is 5"):
+    with pytest.raises(DuplicateIdError, match="image_id is not unique for image_id 5"):
         formats.read_dataset(path)
 
 
@@ -418,10 +418,10 @@ def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -
     ("dataset", "message"),
     [
         (one(note="\x07"), r"XML cannot hold the character '\\x07', which ends .*; remove it"),
-        (one(mask='{"size": [3, 4], "counts": [5]}'), "the run lengths of mask do not add up to its size where annotation_id"),
+        (one(mask='{"size": [3, 4], "counts": [5]}'), "the run lengths of mask do not add up to its size for annotation_id"),
         (
             one(x=None, y=None, width=None, height=None, keypoints=[1.0, 1, 2]),
-            "annotations: box, polygon and mask are missing where annotation_id is 1; remove the rows",
+            "annotations: box, polygon and mask are missing for annotation_id 1; remove the rows",
         ),
     ],
 )  # fmt: skip
@@ -434,9 +434,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: a
 @pytest.mark.slow
 def test_a_mask_on_an_image_of_unknown_size_cannot_be_written(tmp_path: Path) -> None:
     found = canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
-    with pytest.raises(
-        RowError, match="detections: mask is on an image of unknown size where detection_id is 1; give image_width"
-    ):
+    with pytest.raises(RowError, match="detections: mask is on an image of unknown size for detection_id 1; give image_width"):
         apf.write_results(found, tmp_path / "a.xml", "cvat")
 
 

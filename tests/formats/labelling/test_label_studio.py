@@ -322,9 +322,9 @@ def test_labels_that_nobody_used_are_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        (one({"image_width": 0}), "annotations: the image size is unknown or 0, and boxes are percentages of it where "),
+        (one({"image_width": 0}), "annotations: the image size is unknown or 0, and boxes are percentages of it for "),
         (one(x=None, y=None, width=None, height=None, keypoints=[1.0, 1, 2]),
-         "annotations: box and polygon are missing where annotation_id is 1; remove the rows"),
+         "annotations: box and polygon are missing for annotation_id 1; remove the rows"),
     ],
     ids=["size", "box"],
 )  # fmt: skip
@@ -379,7 +379,7 @@ def test_bad_files_are_told(tmp_path: Path, content: str, message: str) -> None:
 
 
 def test_results_without_a_score_are_told(tmp_path: Path) -> None:
-    with pytest.raises(RowError, match="detections: score is missing where detection_id is 1; "):
+    with pytest.raises(RowError, match="detections: score is missing for detection_id 1; "):
         formats.read_results(tasks(tmp_path / "a.json", region("car"), key="predictions"))
 
 

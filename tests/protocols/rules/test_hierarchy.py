@@ -98,7 +98,7 @@ def test_cycles_are_found_and_only_these(parents: Parents) -> None:
     if not own:
         assert ancestors(parents) == plain_closure(parents)
         return
-    with pytest.raises(RowError, match="the hierarchy has a cycle: a category is above itself where category_id is ") as caught:
+    with pytest.raises(RowError, match="the hierarchy has a cycle: a category is above itself for category_id ") as caught:
         find_ancestors(categories_of(parents))
     assert (caught.value.table, caught.value.key, caught.value.rows) == ("categories", "category_id", own)
 

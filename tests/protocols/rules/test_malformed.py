@@ -303,14 +303,14 @@ def test_not_kept_where_no_row_can_be(name: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["ava", "open_images", "open_images_challenge"])
 def test_annotations_at_which_the_program_stops(protocol: str) -> None:
-    words = r"annotation_id is 2; .*, or evaluate with invalid=\"drop\" \(invalid=\"keep\": .* the benchmark's program stops\)$"
+    words = r"annotation_id 2; .*, or evaluate with invalid=\"drop\" \(invalid=\"keep\": .* the benchmark's program stops\)$"
     with pytest.raises(RowError, match=words):
         apf.evaluate(truth_of([A, THIN]), found_of(BOTH[:1]), protocol, invalid="keep")
 
 
 @pytest.mark.parametrize("row", [box(np.nan, 60, 5, 5), box(60, 60, np.inf, 5), A | {"score": None}])
 def test_what_no_program_gives_a_number_for_stays_an_error(row: Row) -> None:
-    with pytest.raises(RowError, match=r"detection_id is 3; (?!.*keep)"):
+    with pytest.raises(RowError, match=r"detection_id 3; (?!.*keep)"):
         apf.evaluate(truth_of([A, B]), found_of([*BOTH, {"score": 0.5} | row]), invalid="keep")
 
 

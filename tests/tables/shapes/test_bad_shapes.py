@@ -220,8 +220,8 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
     fields, problem, remedy = bad
     truth, results = with_shape(shape)
     change(truth["annotations"][1] if table == "annotations" else results[1], fields)
-    row = "annotation_id is 12" if table == "annotations" else "detection_id is 2"
-    with pytest.raises(RowError, match=rf"^{table}: {problem}.* where {row}; {remedy}") as caught:
+    row = "annotation_id 12" if table == "annotations" else "detection_id 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem}.* for {row}; {remedy}") as caught:
         summary(truth, results, kind, tmp_path, **options)
     one_line(caught.value)
     assert (caught.value.table, caught.value.rows) == (table, [12] if table == "annotations" else [2])
@@ -241,8 +241,8 @@ def test_bad_shapes_without_boxes(case: tuple[str, str], kind: str, table: str, 
     fields, problem, remedy = BAD[case]
     truth, results = with_shape(shape | {"bbox": GONE, "area": GONE})
     change(truth["annotations"][1] if table == "annotations" else results[1], fields)
-    row = "annotation_id is 12" if table == "annotations" else "detection_id is 2"
-    with pytest.raises(RowError, match=rf"^{table}: {problem}.* where {row}; {remedy}"):
+    row = "annotation_id 12" if table == "annotations" else "detection_id 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem}.* for {row}; {remedy}"):
         summary(truth, results, kind, tmp_path, **options)
 
 
@@ -270,8 +270,8 @@ def test_shapes_of_other_types(shape: str, fields: Json, problem: str, kind: str
     options, good = SHAPES[shape]
     truth, results = with_shape(good)
     change(truth["annotations"][1] if table == "annotations" else results[1], fields)
-    row = "annotation_id is 12" if table == "annotations" else "row is 2"
-    with pytest.raises(RowError, match=rf"^{table}: {problem} where {row}; correct these rows(; give .+)?$") as caught:
+    row = "annotation_id 12" if table == "annotations" else "row 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem} for {row}; correct these rows(; give .+)?$") as caught:
         summary(truth, results, kind, tmp_path, **options)
     field = next(iter(fields))
     flat = {
@@ -403,7 +403,7 @@ def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None
 @pytest.mark.parametrize(("size", "counts"), [([100.5, 100.0], [0.0, 40.0, 9960.0]), ([100.0, 100.0], [0.0, 40.5, 9959.5])])
 def test_fractions_in_run_lengths_of_a_frame(size: Any, counts: Any) -> None:
     masks = [{"size": [100.0, 100.0], "counts": [0.0, 40.0, 9960.0]}, {"size": size, "counts": counts}]
-    with pytest.raises(RowError, match=r"^detections: size or counts of the run lengths are not whole numbers where .* is 2; "):
+    with pytest.raises(RowError, match=r"^detections: size or counts of the run lengths are not whole numbers for .* 2; "):
         summary(with_shape(SHAPES["segm"][1])[0], frame_of(mask=masks), iou_type="segm")
 
 
@@ -412,7 +412,7 @@ def test_rows_of_another_type_are_named() -> None:
     words = pl.Series("keypoints", [[str(value) for value in POINTS], ["a"] * 51])
     with pytest.raises(InputError, match=r"keypoints") as caught:
         summary(truth, frame_of(keypoints=words), iou_type="keypoints")
-    assert "where row is ;" not in one_line(caught.value)
+    assert "for row ;" not in one_line(caught.value)
 
 
 BITMAPS: dict[str, tuple[Any, str]] = {
@@ -429,7 +429,7 @@ BITMAPS: dict[str, tuple[Any, str]] = {
 def test_bad_bitmaps(bitmap: Any, problem: str) -> None:
     truth, _ = with_shape(SHAPES["segm"][1])
     masks = pl.Series([[[1] * 100] * 100, bitmap], dtype=pl.List(pl.List(pl.Int64)))
-    with pytest.raises(RowError, match=f"^detections: {problem} where detection_id is 2; ") as caught:
+    with pytest.raises(RowError, match=f"^detections: {problem} for detection_id 2; ") as caught:
         summary(truth, frame_of(mask=masks), iou_type="segm")
     one_line(caught.value)
     may_be_polygons = "size" in problem or "lengths" in problem
@@ -442,7 +442,7 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
     del truth["images"][1]["width"]
     with pytest.raises(
         RowError,
-        match=r"polygons need the size of the image where (detection_id is 2|annotation_id is 12); give th",
+        match=r"polygons need the size of the image for (detection_id 2|annotation_id 12); give th",
     ):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
@@ -454,9 +454,9 @@ def test_run_lengths_of_another_size_are_warned_of(kind: str, iou_type: str, tmp
     truth["images"][1] |= {"width": 90, "height": 80}
     with pytest.warns(MaskSizeWarning) as caught:
         assert summary(truth, results, kind, tmp_path, iou_type=iou_type)["AP"] == pytest.approx(1.0)
-    named = ("detections", "detection_id is 2"), ("annotations", "annotation_id is 12")
+    named = ("detections", "detection_id 2"), ("annotations", "annotation_id 12")
     assert [str(warning.message) for warning in caught] == [
-        f"{table}: size of the run lengths differs from the image size where {row}; masks are compared without resizing; were "
+        f"{table}: size of the run lengths differs from the image size for {row}; masks are compared without resizing; were "
         "images resized?"
         for table, row in named
     ]
@@ -466,7 +466,7 @@ def test_run_lengths_of_another_size_are_warned_of(kind: str, iou_type: str, tmp
 def test_boxes_of_run_lengths_of_another_size_are_warned_of(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": LENGTHS, "bbox": GONE})
     truth["images"][1] |= {"width": 90, "height": 80}
-    with pytest.warns(MaskSizeWarning, match=r"where (annotation_id is 12|detection_id is 2); "):
+    with pytest.warns(MaskSizeWarning, match=r"for (annotation_id 12|detection_id 2); "):
         assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)
 
 
@@ -475,7 +475,7 @@ def test_run_lengths_of_different_sizes_without_an_image_size() -> None:
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
     results[1]["segmentation"] = {"size": [10, 10], "counts": [0, 100]}
-    message = r"^detections: size of the mask differs from the image's other masks where detection_id is 2; encode all masks "
+    message = r"^detections: size of the mask differs from the image's other masks for detection_id 2; encode all masks "
     with pytest.raises(RowError, match=message):
         summary(truth, results, iou_type="segm")
 
@@ -488,7 +488,7 @@ def test_only_some_results_have_boxes(place: int, kind: str, tmp_path: Path) -> 
     if place == 0:  # the first row decides that there are none
         assert summary(truth, results, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
         return
-    with pytest.raises(RowError, match=r"^detections: bbox is missing or not four numbers where row is 2; boxes are \["):
+    with pytest.raises(RowError, match=r"^detections: bbox is missing or not four numbers for row 2; boxes are \["):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
@@ -496,9 +496,7 @@ def test_only_some_results_have_boxes(place: int, kind: str, tmp_path: Path) -> 
 def test_only_some_annotations_have_boxes(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": OUTLINE})
     del truth["annotations"][1]["bbox"]
-    with pytest.raises(
-        RowError, match=r"^annotations: bbox is missing or not four numbers where annotation_id is 12; boxes are \["
-    ):
+    with pytest.raises(RowError, match=r"^annotations: bbox is missing or not four numbers for annotation_id 12; boxes are \["):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
@@ -707,22 +705,22 @@ BAD_LISTS: dict[str, tuple[Any, type[ApframeError], str]] = {
     "unknown": (
         [9],
         UnknownIdError,
-        "{1}: {0} has ids that are not among the categories where {2} is 2; unknown: 9; add them to ",
+        "{1}: {0} has ids that are not among the categories for {2} 2; unknown: 9; add them to ",
     ),
-    "several unknown": ([9, 1, 8], UnknownIdError, "{1}: {0} has ids that are not among .* where {2} is 2; unknown: 9, 8; "),
-    "a number": (1, RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
-    "a name": ("cat", RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
-    "an object": ({"a": 1}, RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "several unknown": ([9, 1, 8], UnknownIdError, "{1}: {0} has ids that are not among .* for {2} 2; unknown: 9, 8; "),
+    "a number": (1, RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
+    "a name": ("cat", RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
+    "an object": ({"a": 1}, RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
     "names": (
         ["cat"],
         IdTypeError,
         "{1}.{0} holds strings, not integers like categories.category_id; cast .* same type; lists must hold ids, not names$",
     ),
-    "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
-    "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number where {2} is 2; correct these rows$"),
-    "a list in the list": ([[1]], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
-    "null in the list": ([None], RowError, "{1}: {0} .* where {2} is 2; "),
-    "a truth value": ([True], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
+    "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number for {2} 2; correct these rows$"),
+    "a list in the list": ([[1]], RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
+    "null in the list": ([None], RowError, "{1}: {0} .* for {2} 2; "),
+    "a truth value": ([True], RowError, "{1}: {0} is not a list of ids for {2} 2; correct these rows$"),
 }
 LISTS = {
     "neg_category_ids": ("lvis", "images", "image_id"),
@@ -769,7 +767,7 @@ CYCLES: dict[str, tuple[list[list[int]], str]] = {
 @pytest.mark.parametrize(("parents", "named"), CYCLES.values(), ids=CYCLES)
 def test_hierarchy_with_a_cycle(parents: list[list[int]], named: str, kind: str, tmp_path: Path) -> None:
     categories = [{"id": number, "parent_ids": above} for number, above in enumerate(parents, 1)]
-    message = rf"^categories: the hierarchy has a cycle: .* where category_id is {named}; remove one of these parent_ids$"
+    message = rf"^categories: the hierarchy has a cycle: .* for category_id {named}; remove one of these parent_ids$"
     with pytest.raises(RowError, match=message):
         summary(TRUTH | {"categories": categories}, RESULTS, kind, tmp_path, protocol="open_images")
     other = {"protocol": "voc2012"}  # which looks at no hierarchy
@@ -806,8 +804,8 @@ SIGMAS: dict[str, tuple[Any, str]] = {
         (0.1,) * 18,
         r"^all objects have 17 keypoints, but there are 18 sigmas; give 17 sigmas",
     ),
-    "none": ((), r"^sigmas must be positive numbers, one for each keypoint, got \(\)$"),
-    "negative": ((0.1, -1), r"^sigmas must be positive numbers, one for each keypoint, got \(0.1, -1.0\)$"),
+    "none": ((), r"^sigmas must be positive numbers, one for each keypoint, got \[\]$"),
+    "negative": ((0.1, -1), r"^sigmas must be positive numbers, one for each keypoint, got \[0.1, -1.0\]$"),
     "NaN": ((nan,), r"^sigmas must be positive numbers"),
     "words": (("x",), r"^sigmas must be numbers, one for each keypoint, "),
     "a number": (0.1, r"^sigmas must be numbers, one for each keypoint, "),
@@ -830,12 +828,12 @@ FUNCTIONS: dict[str, tuple[Callable[[pl.DataFrame], Any], type[ApframeError], st
     "nothing": (lambda _: None, ParameterError, "must return one number per row, not None"),
     "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "must return numbers in .*, not String$"),
     "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression failed: unable to find column "nope"'),
-    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(.*\), \(.*\), \(.*\); return"),
+    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] for .* \(.*\), \(.*\), \(.*\); return"),
     "above 1": (
         lambda _: pl.when(pl.col("detection_id") == 2).then(1.5).otherwise(0.5), RowError,
-        r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); return null where the two cannot be a pair",
+        r"is not in \[0, 1\] for \(detection_id, annotation_id\) \(2, 12\); return null where the two cannot be a pair",
     ),
-    "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] where .* is \(3, 11\); return null"),
+    "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] for .* \(3, 11\); return null"),
 }  # fmt: skip
 
 

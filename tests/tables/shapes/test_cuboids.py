@@ -94,7 +94,7 @@ def test_cuboids_that_cannot_be_right(change: dict[str, float | None], problem: 
     frame = pl.DataFrame(
         {"detection_id": [7, 8]} | {name: [values[0], change.get(name, values[0])] for name, values in CAR.items()}
     )
-    with pytest.raises(RowError, match=f"^detections: {problem} where detection_id is 8; .*(supply|give)"):
+    with pytest.raises(RowError, match=f"^detections: {problem} for detection_id 8; .*(supply|give)"):
         cuboid_extents("detections", frame)
 
 

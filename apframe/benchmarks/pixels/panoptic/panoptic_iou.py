@@ -73,7 +73,7 @@ def refuse_repeated(annotations: pl.DataFrame) -> None:
 
     >>> refuse_repeated(pl.DataFrame({"annotation_id": [3, 4], "image_id": [1, 1], "segment_id": [7, 7]}))
     Traceback (most recent call last):
-    apframe.exceptions.RowError: annotations: segment_id is not unique in its image where annotation_id is 3, 4; keep one ...
+    apframe.exceptions.RowError: annotations: segment_id is not unique in its image for annotation_id 3, 4; keep one ...
     """
     if "segment_id" in annotations.columns:
         doubled = annotations.select(pl.struct("image_id", "segment_id").is_duplicated()).to_series()

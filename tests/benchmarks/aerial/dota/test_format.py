@@ -274,10 +274,10 @@ UNWRITABLE = {
     "a blank in a class": (ROW | {"category_id": ["big ship"]}, "the name 'big ship' cannot be written; rename it"),
     "a folder in a name": (ROW | {"image_id": ["b/a"]}, "no file can be called 'b/a'; rename it"),
     "seven numbers": (ROW | {"corners": [CORNERS[:7]]},
-                      "corners are not 8 finite numbers where annotation_id is 1; correct them"),
-    "infinite": (ROW | {"corners": [[*CORNERS[:7], math.inf]]}, "8 finite numbers where annotation_id is 1; correct them"),
+                      "corners are not 8 finite numbers for annotation_id 1; correct them"),
+    "infinite": (ROW | {"corners": [[*CORNERS[:7], math.inf]]}, "8 finite numbers for annotation_id 1; correct them"),
     "no shape": (ROW | {"corners": [None], "mask": ["[[0,0,9,0,9,9]]"]},
-                 "annotations: corners and box are missing where annotation_id is 1; supply one or remove these rows"),
+                 "annotations: corners and box are missing for annotation_id 1; supply one or remove these rows"),
 }  # fmt: skip
 
 

@@ -60,7 +60,9 @@ def test_from_the_files_to_the_numbers(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_an_image_without_a_file_is_said(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", **TRUTH)
-    with pytest.warns(MissingResultsWarning, match=r"found: 1 image without a file \('b'\), evaluated as without detections"):
+    with pytest.warns(
+        MissingResultsWarning, match=r"found: 1 image without a file \('b'\), evaluated as images without detections"
+    ):
         apf.evaluate(truth, text_folder(tmp_path / "found", a=FOUND["a"]), "visdrone")
 
 

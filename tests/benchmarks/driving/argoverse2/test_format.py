@@ -80,7 +80,7 @@ def test_numbers_that_are_not_finite_are_named_or_left_out(name: str, tmp_path: 
     """The direction of an infinite quaternion was a number all the same."""
     log = write_log(tmp_path / "val", "a", [BUS])
     path = write_feather(tmp_path / "found.feather", [FOUND[1], FOUND[1] | {name: float("inf")}])
-    with pytest.raises(RowError, match=r"cuboid_(yaw|x) is .* where detection_id is 2"):
+    with pytest.raises(RowError, match=r"cuboid_(yaw|x) is .* for detection_id 2"):
         apf.evaluate(log, path, "argoverse2")
     with pytest.warns(InvalidRowsWarning, match="left out: 1 detection"):
         evaluation = apf.evaluate(log, path, "argoverse2", invalid="drop")

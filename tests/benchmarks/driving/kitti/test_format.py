@@ -175,7 +175,9 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
 def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
     found = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
-    with pytest.warns(MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\), evaluated as without det"):
+    with pytest.warns(
+        MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\), evaluated as images without det"
+    ):
         assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(0.50495049505)
     with warnings.catch_warnings(action="error"):
         text_folder(found, b="", c="")
@@ -242,7 +244,7 @@ UNWRITABLE = {
                           "the name 'traffic light' cannot be written; rename it"),
     "a folder in a name": (ROW | {"image_id": ["../a"]}, FormatError, "no file can be called '../a'; rename it"),
     "no box": ({"image_id": ["a"], "category_id": ["Car"], "mask": ["[[0,0,9,0,9,9]]"]}, RowError,
-               "annotations: there is no box where annotation_id is 1; KITTI text needs boxes; supply them or remove "
+               "annotations: there is no box for annotation_id 1; KITTI text needs boxes; supply them or remove "
                "these rows"),
 }  # fmt: skip
 

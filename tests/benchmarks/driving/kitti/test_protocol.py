@@ -387,7 +387,7 @@ def test_what_is_no_finite_number_is_refused(table: str, column: str) -> None:
     key = f"{table.removesuffix('s')}_id"
     for value, error, problem in (
         ("1", ColumnError, rf"^{table}\.{column} must hold numbers, not String$"),
-        (float("nan"), RowError, rf"^{table}: {column} is not a finite number where {key} is 1, 2, 3, "),
+        (float("nan"), RowError, rf"^{table}: {column} is not a finite number for {key} 1, 2, 3, "),
     ):
         changed = sides | {table: [row | {column: value} for row in sides[table]]}
         with pytest.raises(error, match=problem):

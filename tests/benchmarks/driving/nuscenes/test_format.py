@@ -174,17 +174,17 @@ BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
                        "images.bicycle_racks must hold lists of numbers, seven for each rack, not List(List(Float64)); "
                        "use null for none"),
     "six numbers": ("bicycle_racks", pl.Series([RACK_HERE, RACK_HERE[:6], None]),
-                    "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't2'; correct it; "
+                    "images: bicycle_racks is not seven finite numbers for each rack for image_id 't2'; correct it; "
                     "use null or an empty list for none"),
     "NaN in a rack": ("bicycle_racks", pl.Series([[*RACK_HERE[:6], math.nan], None, None]),
-                      "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't1'; correct it; "
+                      "images: bicycle_racks is not seven finite numbers for each rack for image_id 't1'; correct it; "
                       "use null or an empty list for none"),
     "null in a rack": ("bicycle_racks", pl.Series([None, None, [*RACK_HERE[:6], None]]),
-                       "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't3'; correct it; "
+                       "images: bicycle_racks is not seven finite numbers for each rack for image_id 't3'; correct it; "
                        "use null or an empty list for none"),
     "text as a place": ("ego_x", pl.Series(["1", "2", "3"]), "images.ego_x must hold numbers, not String"),
     "NaN as a place": ("ego_y", pl.Series([1.0, math.nan, math.inf]),
-                       "images: ego_y is not finite where image_id is 't2', 't3'; correct it, or use null if unknown"),
+                       "images: ego_y is not finite for image_id 't2', 't3'; correct it, or use null if unknown"),
 }  # fmt: skip
 
 

@@ -242,11 +242,11 @@ def test_too_many_detections_and_negative_scores_are_errors() -> None:
     with pytest.raises(RowError) as caught:
         evaluate([cuboid(0)], [cuboid(0, 0.5)] * 501, apf.NUSCENES)
     assert str(caught.value) == (
-        "detections: there are 501 detections of an image, and NUSCENES accepts 500, where image_id is 's'; keep the 500 with "
+        "detections: there are 501 detections of an image, and NUSCENES accepts 500, for image_id 's'; keep the 500 with "
         "the highest scores of each image"
     )
     assert evaluate([cuboid(0)], [cuboid(0, 0.5)] * 500, apf.NUSCENES)["AP"]
-    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES requires scores of"):
+    with pytest.raises(RowError, match=r"^detections: score is negative for detection_id 1; NUSCENES requires scores of"):
         evaluate([cuboid(0)], [cuboid(0, -0.5)], apf.NUSCENES)
 
 
@@ -262,7 +262,7 @@ def test_text_in_the_place_of_numbers_is_refused(column: str) -> None:
 def test_what_is_not_finite_cannot_say_what_is_kept(table: str, column: str, value: float) -> None:
     sides = {"annotations": [cuboid(0), cuboid(9)], "detections": [cuboid(0, 0.9), cuboid(9, 0.8)]}
     sides[table] = [sides[table][0] | {column: None}, sides[table][1] | {column: value}]
-    message = rf"^{table}: {column} is not a finite number where {table[:-1]}_id is 2; correct it, or give null"
+    message = rf"^{table}: {column} is not a finite number for {table[:-1]}_id 2; correct it, or give null"
     is_read = (table, column) != ("detections", "n_points")
     with pytest.raises(RowError, match=message) if is_read else nullcontext():
         evaluate(sides["annotations"], pl.DataFrame(sides["detections"]), apf.NUSCENES)

@@ -128,8 +128,8 @@ def test_levels_are_given_or_follow_from_points(case: str) -> None:
 @pytest.mark.parametrize(
     ("levels", "error", "message"),
     [
-        ((1, 3), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 2; use null"),
-        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 where annotation_id is 1; use null"),
+        ((1, 3), RowError, r"^annotations: level is not 1 or 2 for annotation_id 2; use null"),
+        ((1.5, None), RowError, r"^annotations: level is not 1 or 2 for annotation_id 1; use null"),
         ((True, None), ColumnError, r"^annotations\.level must hold 1, 2 or null, not true and false$"),
     ],
 )
@@ -147,7 +147,7 @@ def test_what_is_no_finite_number_is_refused(table: str, column: str, text: str,
     sides = {"annotations": [gt(0)], "detections": [dt(0, 0.9)]}
     for value, error, problem in (
         (text, ColumnError, rf"^{table}\.{column} must hold numbers, not String$"),
-        (float("nan"), RowError, rf"^{table}: {column} is not a finite number where {table.removesuffix('s')}_id is 1; "),
+        (float("nan"), RowError, rf"^{table}: {column} is not a finite number for {table.removesuffix('s')}_id 1; "),
     ):
         sides[table] = [sides[table][0] | {column: value}]
         with pytest.raises(error, match=problem):
@@ -322,9 +322,7 @@ def test_velocities_that_are_text_are_refused() -> None:
 
 def test_names_of_cameras_that_cannot_be_are_refused() -> None:
     ev = evaluated([gt(0), gt(5, camera="FRONT-LEFT")], [dt(5, 0.9)])
-    with pytest.raises(
-        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; supply one of FRONT, FRONT_LEFT"
-    ):
+    with pytest.raises(RowError, match=r"^annotations: camera is unknown for annotation_id 2; supply one of FRONT, FRONT_LEFT"):
         ev.by(breakdowns.CAMERA)
 
 

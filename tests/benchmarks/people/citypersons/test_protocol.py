@@ -127,7 +127,7 @@ def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
 
 @pytest.mark.parametrize("visible", [{"vis_ratio": math.nan}, {"vis_ratio": None, "vis_bbox": [0.0, 0.0, math.inf, 9.0]}])
 def test_visible_shares_are_finite(visible: Row) -> None:
-    with pytest.raises(RowError, match=r"^annotations: vis_ratio is not a finite number where annotation_id is 2; correct it"):
+    with pytest.raises(RowError, match=r"^annotations: vis_ratio is not a finite number for annotation_id 2; correct it"):
         evaluate([A | {"vis_bbox": None}, M | visible], [])
 
 

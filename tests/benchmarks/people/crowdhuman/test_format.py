@@ -117,7 +117,7 @@ def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest
 
 def test_images_without_a_line_are_named(tmp_path: Path) -> None:
     truth, found = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND[:1])
-    with pytest.warns(MissingResultsWarning, match=r"found.odgt: 1 image without a line \('b'\), evaluated as without"):
+    with pytest.warns(MissingResultsWarning, match=r"found.odgt: 1 image without a line \('b'\), evaluated as images without"):
         apf.evaluate(truth, found, "crowdhuman")
 
 

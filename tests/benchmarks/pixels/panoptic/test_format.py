@@ -274,15 +274,15 @@ def empty(_: dict[str, Any], found: dict[str, Any]) -> None:
 BROKEN: dict[str, tuple[Change, str]] = {
     "a number that is not listed": (relist, r"0\.png: segments 70000 are not among those listed for image 0"),
     "a segment without pixels": (
-        invent, r"label map has no pixel of the segment \(segment 12345 of image 0, .*found/0\.png\) where detection_id is",
+        invent, r"label map has no pixel of the segment \(segment 12345 of image 0, .*found/0\.png\) for detection_id",
     ),
     "two segments without pixels": (
         lambda _, found: [one["segments_info"].append({"id": 12345, "category_id": 1}) for one in found["annotations"][:2]],
-        r"\(segment 12345 of image 0, .*found/0\.png; and 1 other segment\) where",
+        r"\(segment 12345 of image 0, .*found/0\.png; and 1 other segment\) for",
     ),
     "a segment with the number 0": (
         lambda _, found: found["annotations"][1]["segments_info"].extend([{"id": 0, "category_id": 1}] * 2),
-        r"\(segment 0 of image 1, .*found/1\.png; the number 0 stands for no segment\) where",
+        r"\(segment 0 of image 1, .*found/1\.png; the number 0 stands for no segment\) for",
     ),
     "an unknown category": (
         lambda _, found: first_of_found(found).update(category_id=77), r"found\.json: unknown category_id 77 in image 0",
@@ -295,7 +295,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "a segment twice": (
         lambda _, found: found["annotations"][0]["segments_info"].append(first_of_found(found)),
-        r"segment_id is not unique in its image \(segment 70000 of image 0, .*found/0\.png\) where detection_id is",
+        r"segment_id is not unique in its image \(segment 70000 of image 0, .*found/0\.png\) for detection_id",
     ),
     "no list": (lambda _, found: found["annotations"][0].pop("segments_info"), "segments_info is missing or not a list"),
     "no id": (lambda _, found: first_of_found(found).pop("id"), "id is missing or not a whole number in segment 1"),
@@ -337,7 +337,7 @@ def test_maps_of_other_sizes(tmp_path: Path) -> None:
 def test_frames_with_an_unknown_category(tmp_path: Path) -> None:
     truth, found = (apf.read_dataset(write(tmp_path)[0]), apf.read_results(tmp_path / "found.json"))
     wrong = found.with_columns(category_id=pl.when(pl.int_range(pl.len()) == 2).then(77).otherwise("category_id"))
-    with pytest.raises(UnknownIdError, match="category_id is not among the categories where detection_id is 3; unknown: 77"):
+    with pytest.raises(UnknownIdError, match="category_id is not among the categories for detection_id 3; unknown: 77"):
         apf.evaluate(truth, wrong, protocol="coco_panoptic")
 
 

@@ -173,7 +173,7 @@ def test_stored_with_the_tables_that_need_no_scores(tmp_path: Path) -> None:
 def test_a_segment_that_is_listed_twice_is_an_error(iou_type: str, tmp_path: Path) -> None:
     truth, found = of((ROAD, rows(0, 5)), (CAR, rows(5, 10))), of((ROAD, rows(0, 5)), (CAR, rows(5, 10)))
     truth.segments.insert(0, truth.segments[1] | {"category_id": PERSON})
-    with pytest.raises(RowError, match=r"segment_id is not unique in its image where annotation_id is 1, 3; keep one row of"):
+    with pytest.raises(RowError, match=r"segment_id is not unique in its image for annotation_id 1, 3; keep one row of"):
         evaluate(tmp_path, [(truth, found)], iou_type=iou_type)
 
 

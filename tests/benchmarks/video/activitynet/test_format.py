@@ -259,7 +259,7 @@ def test_intervals_are_needed(tmp_path: Path) -> None:
     row = {"image_id": ["a"], "category_id": ["jump"], "x": [1], "y": [2], "width": [3], "height": [4]}
     dataset = apf.Dataset({"image_id": ["a"]}, {"category_id": ["jump"]}, row)
     message = (
-        "start_time or end_time is missing where annotation_id is 1; ActivityNet JSON holds intervals: supply them or "
+        "start_time or end_time is missing for annotation_id 1; ActivityNet JSON holds intervals: supply them or "
         "remove these rows"
     )
     with pytest.raises(RowError, match=f"^annotations: {message}$"):
@@ -311,13 +311,13 @@ def test_bad_files_are_refused(data: Any, message: str | None, tmp_path: Path) -
 
 BAD_ROWS = {
     "an unknown label": (set_annotation("label", "Archry"), UnknownIdError,
-                         "category_id is not among the categories where annotation_id is 2; unknown: 'Archry'; the "
+                         "category_id is not among the categories for annotation_id 2; unknown: 'Archry'; the "
                          "categories are called 'Long jump', 'Archery'; did you mean Archery?; add them to the "
                          "categories or remove these rows"),
     "a node twice": (TRUTH | {"taxonomy": [*TAXONOMY, {"nodeId": 10, "nodeName": "Archery", "parentId": 0}]}, ApframeError,
-                     "categories: category_id is not unique where category_id is 'Archery'; make the ids unique"),
+                     "categories: category_id is not unique for category_id 'Archery'; make the ids unique"),
     "a time that is NaN": (set_annotation("segment", [float("nan"), 1]), RowError,
-                           "start_time is not a finite number where annotation_id is 2; correct or remove them"),
+                           "start_time is not a finite number for annotation_id 2; correct or remove them"),
 }  # fmt: skip
 
 

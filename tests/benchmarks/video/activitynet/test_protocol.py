@@ -109,7 +109,7 @@ def test_an_unknown_label_is_an_error() -> None:
     cell = {"image_id": "v", "start_time": 0.0, "end_time": 10.0}
     truth = {"images": [{"image_id": "v"}], "annotations": [cell | {"category_id": "run"}]}
     found = [cell | {"category_id": label, "score": 0.5} for label in ("run", "dive")]
-    message = "category_id is not among the categories where detection_id is 2; unknown: 'dive'"
+    message = "category_id is not among the categories for detection_id 2; unknown: 'dive'"
     with pytest.raises(UnknownIdError, match=message):
         evaluate(truth, found)
 
