@@ -386,3 +386,20 @@ def counting(function: Callable[..., Any], counts: Counter[str], name: Callable[
         return function(*arguments)
 
     return counted
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_masks_written_as_text_that_are_left_out() -> None:
+    """A flat list, text that is none, and what is right beside them."""
+    rows = {"image_id": [1] * 3, "category_id": [1] * 3, "score": [0.5] * 3}
+    masks = ["[0, 0, 9, 0, 9, 9]", "polygon", "[[0, 0, 9, 0, 9, 9]]"]
+    truth = {"images": [{"id": 1, "width": 10, "height": 10}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
+    with pytest.warns(
+        InvalidRowsWarning, match=r"1 detection \(mask \(segmentation\) is a flat list: 1\), 1 detection \(mask is neither"
+    ):
+        ev = apf.evaluate(truth, pl.DataFrame(rows | {"mask": masks}), iou_type="segm", invalid="drop")
+    assert ev.detections["detection_id"].to_list() == [3]
+    drawn = [{"id": k, "image_id": 1, "category_id": 1, "segmentation": [[0, 0, 9, 0, 9, 9][k:]]} for k in range(2)]
+    with pytest.warns(InvalidRowsWarning, match=r"1 annotation \(a polygon has"):
+        ev = apf.evaluate(truth | {"annotations": drawn}, [], iou_type="segm", invalid="drop")
+    assert ev.dataset.annotations["annotation_id"].to_list() == [0]

@@ -182,10 +182,12 @@ def _check_shapes(tables: Mapping[str, pl.DataFrame], similarity: Similarity) ->
         if shape is not None and shape is not similarity.shape and lacks_boxes(frame):
             shape.check(table, frame)
     there = {table: frame for table, frame in tables.items() if frame.height}
-    empty = {table: next(iter(there.values())).clear() for table in tables.keys() - there.keys()} if there else {}
+    for other, frame in [*there.items()]:  # a table without rows may have no column of the shapes
+        for table in tables.keys() - there.keys():
+            there[table] = frame.clear().with_columns(pl.col(KEY_OF[other]).alias(KEY_OF[table]))
     if there:
-        require(similarity, **(there | empty))
-        similarity.check(**(there | empty))
+        require(similarity, **there)
+        similarity.check(**there)
 
 
 def _with_any_category(detections: Any, category_ids: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
