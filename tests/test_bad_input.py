@@ -27,6 +27,7 @@ from apframe.exceptions import (
     UnknownCategoryWarning,
     UnknownIdError,
 )
+from apframe.tables.ids import with_id_types
 
 Row = dict[str, Any]
 GONE = object()  # in the place of a value: the field is not there
@@ -126,7 +127,7 @@ def test_bad_results(fields: Row, error: type[ApframeError], message: str, kind:
 def test_bad_results_far_down_a_file(fields: Row, error: type[ApframeError], message: str, tmp_path: Path) -> None:
     with pytest.raises(error, match=message) as caught:
         evaluated(GROUND_TRUTH, changed(RESULTS * 2_000, 3_500, fields), "file", tmp_path)
-    assert " is 3501; " in one_line(caught.value)
+    assert " 3501; " in one_line(caught.value)
 
 
 # table, fields of one of its rows -> error, and what its message says before it names the row
@@ -543,3 +544,10 @@ def test_asking_for_what_was_not_evaluated(options: dict[str, Any], message: str
 def test_curves_of_an_unknown_category() -> None:
     with pytest.raises(ParameterError, match="no category 'bird'; there are 'cat', 'dog'"):
         apf.evaluate(GROUND_TRUTH, RESULTS).curves(category="bird")
+
+
+def test_ids_of_another_type_than_those_of_no_images_stay_as_they_are() -> None:
+    """They are named afterwards, as ids of unknown images."""
+    nothing = apf.read_coco({"images": [], "categories": CATEGORIES, "annotations": []})
+    frame = pl.DataFrame({"image_id": ["a"], "category_id": [1]})
+    assert with_id_types("detections", frame, nothing).equals(frame)

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from apframe.checks.check import check, worst
+from apframe.checks.masks import has_mask
 
 Row = dict[str, Any]
 Found = tuple[str, str, str, int, list[str]]
@@ -504,3 +505,8 @@ def test_shapes_that_cannot_be_right_are_errors(columns: dict[str, Any]) -> None
     findings = check(tables | {"annotations": shapes | {"annotation_id": [11, 12]}}, shapes | {"score": [0.9, 0.8]})
     wrong = findings.filter(pl.col("check") == "invalid_shape").select("severity", "table", "n_rows", "rows").rows()
     assert wrong == [("error", "annotations", 1, ["12"]), ("error", "detections", 1, ["2"])]
+
+
+def test_masks_of_any_type_are_there_or_not() -> None:
+    for masks in (["[[0, 0, 9, 0, 9, 9]]", " [ ] ", None], [[1, 2], [], None], [b"1", None, None]):
+        assert has_mask(pl.Series(masks)).to_list() == [True, False, False]

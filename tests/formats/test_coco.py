@@ -6,6 +6,7 @@ import copy
 import gzip
 import json
 import os
+from io import BytesIO
 from itertools import permutations
 from pathlib import Path
 from time import sleep
@@ -520,3 +521,18 @@ def test_polygons_beside_boxes_are_attributes() -> None:
     assert "corners" not in apf.read_results(frame).columns
     with pytest.raises(apf.exceptions.RowError, match="rbox is not five numbers for row 1"):
         apf.read_coco_results([{"image_id": 1, "category_id": 1, "score": 0.5, "rbox": RBOX[:4]}])
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 20])
+def test_a_list_is_cut_between_objects_however_little_is_read_at_once(size: int) -> None:
+    rows = b'{"a": 1}, {"a": 2}'
+    cut = [piece.text for piece in pieces.pieces_of_stream(BytesIO(b"[" + rows + b"]"), size) if piece is not None]
+    assert b", ".join(filter(None, cut)) == rows
+
+
+def test_long_lists_with_values_of_other_types_are_left_to_the_thorough_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "SHORT", 0)
+    for value, is_read in (("0.25", True), ('"0.25"', False)):
+        text = f'[{{"id": 1, "score": 0.5}}, {{"id": 2, "score": {value}}}]'.encode()
+        frame = scan.scan_list(BytesIO(text), slice(0, len(text)), {"id": "id", "score": "number"}, {"id": 1, "score": 0.5})
+        assert (frame is not None) == is_read

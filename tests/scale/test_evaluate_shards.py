@@ -522,3 +522,11 @@ def test_notes_count_all_shards_and_updates_together(protocol: str, tmp_path: Pa
         evaluator.update(of_image)
     assert list(evaluator.compute().notes) == notes
     assert list(evaluator.compute().notes) == notes
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.SecondPassWarning")
+def test_a_table_without_rows_has_no_slices(tmp_path: Path) -> None:
+    box = {"image_id": [1], "category_id": [1], "x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(box | {"colour": ["red"]}).clear())
+    shards = cut(truth, pl.DataFrame({"detection_id": [1], **box, "score": [0.5]}), [0], tmp_path / "shards")
+    assert apf.evaluate_shards(shards).by("colour").is_empty()

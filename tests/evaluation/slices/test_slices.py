@@ -749,3 +749,20 @@ def test_groups_of_objects_may_be_matched_a_few_at_a_time(monkeypatch: pytest.Mo
         with monkeypatch.context() as context:
             context.setattr("apframe.evaluation.slices.measure._MOST_ROWS", 50)
             assert_frame_equal(evaluation.by(apf.quantiles(key, 20), marginals=True), together, abs_tol=1e-12)
+
+
+ONE = {"image_id": [1], "category_id": [1], "x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_a_table_without_rows_has_no_slices() -> None:
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(ONE | {"colour": ["red"]}).clear())
+    slices = apf.evaluate(truth, ONE | {"score": [0.5]}).by("colour")
+    assert slices.is_empty() and {"colour", "AP", "n_images"} <= {*slices.columns}
+
+
+def test_categorical_and_plain_text_are_one_key() -> None:
+    annotations = pl.DataFrame(ONE | {"colour": ["red"]}).with_columns(pl.col("colour").cast(pl.Categorical))
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, annotations)
+    slices = apf.evaluate(truth, ONE | {"score": [0.5], "colour": ["red"]}).by("colour")
+    assert slices.select("colour", "AP", "n_annotations", "n_detections").rows() == [("red", pytest.approx(1), 1, 1)]

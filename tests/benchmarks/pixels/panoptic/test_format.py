@@ -267,6 +267,10 @@ def invent(_: dict[str, Any], found: dict[str, Any]) -> None:
     found["annotations"][0]["segments_info"].append({"id": 12345, "category_id": 1})
 
 
+def mix_ids(truth: dict[str, Any], _: dict[str, Any]) -> None:
+    truth["images"][0]["id"] = truth["annotations"][0]["image_id"] = "first"
+
+
 def empty(_: dict[str, Any], found: dict[str, Any]) -> None:
     found["annotations"][0]["segments_info"] = []
 
@@ -308,6 +312,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         r"9\.png: there is no such label map",
     ),
     "no such file": (lambda _, found: found["annotations"][0].update(file_name="9.png"), r"9\.png: there is no such label map"),
+    "ids of two kinds": (mix_ids, "some image_id are numbers, others are text; use one kind"),
     "no area": (
         lambda truth, _: truth["annotations"][0]["segments_info"][0].pop("area"),
         "area is missing or not a number in segment 1",
