@@ -546,7 +546,7 @@ def test_curves_of_an_unknown_category() -> None:
         apf.evaluate(GROUND_TRUTH, RESULTS).curves(category="bird")
 
 
-def test_ids_of_another_type_than_those_of_no_images_stay_as_they_are() -> None:
+def test_ids_of_another_type_stay_where_there_are_no_images() -> None:
     """They are named afterwards, as ids of unknown images."""
     nothing = apf.read_coco({"images": [], "categories": CATEGORIES, "annotations": []})
     frame = pl.DataFrame({"image_id": ["a"], "category_id": [1]})

@@ -524,13 +524,13 @@ def test_polygons_beside_boxes_are_attributes() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4, 7, 20])
-def test_a_list_is_cut_between_objects_however_little_is_read_at_once(size: int) -> None:
+def test_lists_are_cut_however_little_is_read_at_once(size: int) -> None:
     rows = b'{"a": 1}, {"a": 2}'
     cut = [piece.text for piece in pieces.pieces_of_stream(BytesIO(b"[" + rows + b"]"), size) if piece is not None]
     assert b", ".join(filter(None, cut)) == rows
 
 
-def test_long_lists_with_values_of_other_types_are_left_to_the_thorough_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_with_values_of_other_types_are_not_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "SHORT", 0)
     for value, is_read in (("0.25", True), ('"0.25"', False)):
         text = f'[{{"id": 1, "score": 0.5}}, {{"id": 2, "score": {value}}}]'.encode()

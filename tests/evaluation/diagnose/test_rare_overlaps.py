@@ -111,7 +111,7 @@ def test_a_model_that_is_merely_bad_causes_no_warning(detections: pl.DataFrame, 
     assert [each for each in warnings_of(detections, **options) if "no annotations to" not in each] == []
 
 
-def test_a_few_detections_on_annotated_images_say_nothing_about_places() -> None:
+def test_few_detections_on_annotated_images_cause_no_warning() -> None:
     elsewhere = found(x=pl.col("x") + 1000, image_id=pl.when(pl.int_range(pl.len()) < 9).then("image_id").otherwise(3))
     assert [each for each in warnings_of(elsewhere) if "overlap" in each or "is on an image" in each] == []
 
