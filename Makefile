@@ -45,9 +45,11 @@ test: .venv/installed-test
 
 # what takes longer: signals, processes, a disk of 1 MB, kernels of notebooks, every protocol, thousands of cases; pages of docs/;
 # the comparisons with references, and the properties on generated data sets; about 6 minutes. It runs one in eight of the cases
-# of most slow tests, always the same ones; with SHARE=1 all cases, which takes half an hour
+# of most slow tests, always the same ones; with SHARE=1 all cases, which takes half an hour. Polars has one thread, as several
+# tests run at once, and apframe two of its own
 test-slow: .venv/installed-docs
-	APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python $(PYTEST) -n $(ONE_MORE) -m slow tests
+	POLARS_MAX_THREADS=1 APFRAME_THREADS=2 APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) APFRAME_EXAMPLES=$(MORE_EXAMPLES) \
+	  $(BIN)/python $(PYTEST) -n $(ONE_MORE) -m slow tests
 
 # all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
 # hours
