@@ -44,7 +44,7 @@ test: .venv/installed-test
 	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python $(PYTEST) -n auto -m "not slow"
 
 # what takes longer: signals, processes, a disk of 1 MB, kernels of notebooks, every protocol, thousands of cases; pages of docs/;
-# the comparisons with references, and the properties on generated data sets; about 6 minutes. It runs one in eight of the cases
+# the comparisons with references, and the properties on generated data sets; about 8 minutes. It runs one in eight of the cases
 # of most slow tests, always the same ones; with SHARE=1 all cases, which takes half an hour. Polars has one thread, as several
 # tests run at once, and apframe two of its own
 test-slow: .venv/installed-docs
