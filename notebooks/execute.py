@@ -28,7 +28,6 @@ METADATA = {
 
 def executed(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
     """The notebook with the outputs of a run in this folder; a cell that fails is an error."""
-    notebook.metadata = nbformat.from_dict(METADATA)
     resources = {"metadata": {"path": str(folder)}}
     with tempfile.TemporaryDirectory() as sockets:
         # files, not ports, of which two kernels that start at once may take the same

@@ -181,13 +181,14 @@ def _check_shapes(tables: Mapping[str, pl.DataFrame], similarity: Similarity) ->
         shape = shape_of(frame)
         if shape is not None and shape is not similarity.shape and lacks_boxes(frame):
             shape.check(table, frame)
-    there = {table: frame for table, frame in tables.items() if frame.height}
-    for other, frame in [*there.items()]:  # a table without rows may have no column of the shapes
-        for table in tables.keys() - there.keys():
-            there[table] = frame.clear().with_columns(pl.col(KEY_OF[other]).alias(KEY_OF[table]))
-    if there:
-        require(similarity, **there)
-        similarity.check(**there)
+    filled = next((table for table, frame in tables.items() if frame.height), None)
+    if filled is None:
+        return
+    # a table without rows may have no column of the shapes
+    empty = {table: tables[filled].clear().with_columns(pl.col(KEY_OF[filled]).alias(KEY_OF[table])) for table in tables}
+    compared = {table: frame if frame.height else empty[table] for table, frame in tables.items()}
+    require(similarity, **compared)
+    similarity.check(**compared)
 
 
 def _with_any_category(detections: Any, category_ids: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:

@@ -46,10 +46,10 @@ def _by_name(values: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _limits(values: Any) -> tuple[int | None, ...]:
-    given = [*_several(values)]
-    if any(isinstance(limit, bool) for limit in given):
+    values = [*_several(values)]
+    if any(isinstance(limit, bool) for limit in values):
         raise TypeError("a number of detections cannot be True or False")
-    limits = [None if limit is None else index(limit) for limit in given]
+    limits = [None if limit is None else index(limit) for limit in values]
     return tuple(sorted(limits, key=lambda limit: UNLIMITED if limit is None else limit))
 
 
