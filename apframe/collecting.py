@@ -14,14 +14,14 @@ def collecting() -> Iterator[list[tuple[str, str]]]:
     """Collect apframe's warnings in this thread, as the names of their categories and their messages.
 
     >>> from apframe.exceptions import UnitWarning, warn
-    >>> with collecting() as found:
+    >>> with collecting() as warnings:
     ...     warn("angles look like degrees", UnitWarning)
-    >>> found
+    >>> warnings
     [('UnitWarning', 'angles look like degrees')]
     """
-    found: list[tuple[str, str]] = []
-    before = collected.set(found)
+    warnings: list[tuple[str, str]] = []
+    before = collected.set(warnings)
     try:
-        yield found
+        yield warnings
     finally:
         collected.reset(before)

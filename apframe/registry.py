@@ -41,8 +41,8 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
     homes
         values by name, or their locations
 
-    >>> known = Registry({"pi": "math:pi", "two": 2})
-    >>> known["two"], round(known["pi"], 2), list(known), "tau" in known
+    >>> numbers = Registry({"pi": "math:pi", "two": 2})
+    >>> numbers["two"], round(numbers["pi"], 2), list(numbers), "tau" in numbers
     (2, 3.14, ['pi', 'two'], False)
     """
 

@@ -201,9 +201,9 @@ def validating(report: Report | None = None) -> Iterator[Report]:
     or an option is raised immediately.
 
     >>> from apframe.tables.canonical import canonical
-    >>> found = {"image_id": [1, 2], "category_id": 1, "score": [0.5, None], "bbox": [[0, 0, 9, 9]] * 2}
+    >>> detections = {"image_id": [1, 2], "category_id": 1, "score": [0.5, None], "bbox": [[0, 0, 9, 9]] * 2}
     >>> with validating(Report()) as report:
-    ...     canonical("detections", found)["detection_id"].to_list(), report.faults[0].error.sentence
+    ...     canonical("detections", detections)["detection_id"].to_list(), report.faults[0].error.sentence
     ([1], 'detections: score is missing for detection_id 2')
     """
     current = _current.get()

@@ -38,8 +38,8 @@ def check_sides(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable
 
     >>> car = {"image_id": 1, "cuboid_y": 0.0, "cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_yaw": 0.3, "is_crowd": False}
     >>> cars = pl.DataFrame([car | {"cuboid_x": 9.0 * k} for k in range(20)])
-    >>> found = cars.drop("is_crowd").with_columns(cuboid_length=2.0, cuboid_width=4.0)
-    >>> [finding.check for finding in check_sides(found, cars)]
+    >>> detections = cars.drop("is_crowd").with_columns(cuboid_length=2.0, cuboid_width=4.0)
+    >>> [finding.check for finding in check_sides(detections, cars)]
     ['swapped_sides']
     """
     if not set(FOOTPRINT) <= {*detections.columns} & {*annotations.columns}:

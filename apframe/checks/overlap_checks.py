@@ -18,8 +18,8 @@ def check_overlaps(detections: pl.DataFrame, annotations: pl.DataFrame) -> Itera
 
     >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
     >>> annotations = pl.DataFrame([{"image_id": 1, "category_id": 1} | box])
-    >>> found = pl.DataFrame([{"image_id": 1, "category_id": 1} | box | {"x": 50.0 + k} for k in range(60)])
-    >>> [finding.check for finding in check_overlaps(found, annotations)]
+    >>> detections = pl.DataFrame([{"image_id": 1, "category_id": 1} | box | {"x": 50.0 + k} for k in range(60)])
+    >>> [finding.check for finding in check_overlaps(detections, annotations)]
     ['no_overlap']
     """
     boxes = annotations.filter(annotations["x"].is_not_null())

@@ -57,8 +57,8 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     """Find `unknown_image` and `unknown_category` in detections.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
-    >>> found = pl.DataFrame({"detection_id": [1, 2], "image_id": [1, 5], "category_id": [9, 1]})
-    >>> [(finding.severity, finding.check, finding.rows) for finding in check_references(found, dataset)]
+    >>> detections = pl.DataFrame({"detection_id": [1, 2], "image_id": [1, 5], "category_id": [9, 1]})
+    >>> [(finding.severity, finding.check, finding.rows) for finding in check_references(detections, dataset)]
     [('error', 'unknown_image', ('2',)), ('warning', 'unknown_category', ('1',))]
     """
     supply = f"Supply the ground truth of these results, or drop them ({option_name('unknown_images', 'drop')})."

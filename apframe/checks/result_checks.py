@@ -20,8 +20,8 @@ _MOST = 100  # number of detections of an image and category that COCO counts
 def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
     """Find `no_detections`, `score_outside_0_1` and `equal_scores`.
 
-    >>> found = pl.DataFrame({"detection_id": [1, 2], "score": [97.0, 97.0]})
-    >>> [finding.check for finding in check_scores(found)]
+    >>> detections = pl.DataFrame({"detection_id": [1, 2], "score": [97.0, 97.0]})
+    >>> [finding.check for finding in check_scores(detections)]
     ['score_outside_0_1', 'equal_scores']
     """
     scores = detections["score"]
@@ -45,8 +45,8 @@ def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]
 
     Equal scores are a separate finding, and relations are left out because only the top few of each image count.
 
-    >>> found = pl.DataFrame({"image_id": range(10), "score": [0.9, *[0.5] * 9]})
-    >>> [finding.check for finding in check_filtered(found, 300)]
+    >>> detections = pl.DataFrame({"image_id": range(10), "score": [0.9, *[0.5] * 9]})
+    >>> [finding.check for finding in check_filtered(detections, 300)]
     ['filtered_results']
     """
     scores = detections["score"]
@@ -63,8 +63,8 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
 
     Samplers that pad the share of each process to equal lengths cause them.
 
-    >>> found = pl.DataFrame({"detection_id": [1, 2, 3], "image_id": [5, 5, 6], "score": [0.5, 0.5, 0.5]})
-    >>> [(finding.rows, finding.problem) for finding in check_repeats(found)]
+    >>> detections = pl.DataFrame({"detection_id": [1, 2, 3], "image_id": [5, 5, 6], "score": [0.5, 0.5, 0.5]})
+    >>> [(finding.rows, finding.problem) for finding in check_repeats(detections)]
     [(('5',), 'have all of their detections 2 times or more (1 detection too many)')]
     """
     hashes = detections.drop("detection_id").hash_rows()
@@ -101,8 +101,8 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
     `too_many_detections` are images with more in all than the benchmark of such results accepts. Cuboids with velocities are
     results of benchmarks that compare distances.
 
-    >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
-    >>> [finding.problem for finding in check_numbers(found)]
+    >>> detections = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
+    >>> [finding.problem for finding in check_numbers(detections)]
     ['have more than 100 detections (150 at most)']
     """
     cells = detections.group_by("image_id", "category_id").len()

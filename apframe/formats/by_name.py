@@ -92,8 +92,8 @@ def with_ids_by_name(
         several images or categories have the same name
 
     >>> dataset = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
-    >>> found = pl.DataFrame({"image_id": ["a"], "category_id": ["cat"]})
-    >>> with_ids_by_name(found, dataset, ["images", "categories"]).rows()
+    >>> detections = pl.DataFrame({"image_id": ["a"], "category_id": ["cat"]})
+    >>> with_ids_by_name(detections, dataset, ["images", "categories"]).rows()
     [(7, 3)]
     """
     tables = [tables] if isinstance(tables, str) else list(tables)
@@ -119,8 +119,8 @@ def tables_named(detections: pl.DataFrame, dataset: Dataset, requested: Collecti
     have file names, which are joined by name if the data set has numbers as ids.
 
     >>> dataset = Dataset({"image_id": [7], "file_name": ["a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
-    >>> found = pl.DataFrame({"image_id": ["a"], "file_name": ["a.jpg"], "category_id": [0], "name": ["cat"]})
-    >>> tables_named(found, dataset, [])
+    >>> detections = pl.DataFrame({"image_id": ["a"], "file_name": ["a.jpg"], "category_id": [0], "name": ["cat"]})
+    >>> tables_named(detections, dataset, [])
     ['images', 'categories']
     """
     tables = list(requested)

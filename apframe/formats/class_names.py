@@ -71,9 +71,9 @@ def with_known_classes(
         1 was subtracted, or may have to be
 
     >>> import warnings
-    >>> found = pl.DataFrame({"image_id": [7, 7], "file_name": "7.jpg", "category_id": [1, 2], "score": 0.5})
+    >>> detections = pl.DataFrame({"image_id": [7, 7], "file_name": "7.jpg", "category_id": [1, 2], "score": 0.5})
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     print(with_known_classes(found, ["cat", "dog"], None).select("category_id", "name").rows())
+    ...     print(with_known_classes(detections, ["cat", "dog"], None).select("category_id", "name").rows())
     [(0, 'cat'), (1, 'dog')]
     >>> print(caught[0].message)
     detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted

@@ -34,8 +34,8 @@ class Fields(Sieve):
         the objects, and the place of each
 
     >>> rows = [{"score": 0.5}, {"score": "high"}]
-    >>> found = Fields("detections", Path("a.json"), "detection", "frame", rows, ["f1", "f2"])
-    >>> found.number("score")
+    >>> fields = Fields("detections", Path("a.json"), "detection", "frame", rows, ["f1", "f2"])
+    >>> fields.number("score")
     Traceback (most recent call last):
     apframe.exceptions.FormatError: a.json: score is missing or not a number in detection 2 (frame 'f2'); correct the file
     """

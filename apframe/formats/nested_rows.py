@@ -296,8 +296,8 @@ RESERVED = {
 def rows_of_images(images: pl.DataFrame, table: str, objects: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each image, with its objects in the column `objects`, a struct of lists; reverses `tables_of_rows`.
 
-    >>> found = {"image_id": [7], "category_id": [0], "score": [0.5], "x": [1], "y": [2], "width": [3], "height": [4]}
-    >>> rows_of_images(pl.DataFrame({"image_id": [7, 8]}), "detections", pl.DataFrame(found))["objects"].to_list()[1]
+    >>> detections = {"image_id": [7], "category_id": [0], "score": [0.5], "x": [1], "y": [2], "width": [3], "height": [4]}
+    >>> rows_of_images(pl.DataFrame({"image_id": [7, 8]}), "detections", pl.DataFrame(detections))["objects"].to_list()[1]
     {'category': [], 'score': [], 'bbox': []}
     """
     names = {f"{table[:-1]}_id": "id", "category_id": "category"}

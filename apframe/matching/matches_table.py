@@ -37,9 +37,9 @@ def expand_matches(
     rows are in the order of `match_id`: detections by list and rank, then missed annotations.
 
     >>> from apframe.matching.verdicts import example
-    >>> found = pl.DataFrame({"detection_id": [7, 8], "image_id": ["a", "b"], "category_id": [1, 1]})
+    >>> detections = pl.DataFrame({"detection_id": [7, 8], "image_id": ["a", "b"], "category_id": [1, 1]})
     >>> expected = pl.DataFrame({"annotation_id": [3], "image_id": ["a"], "category_id": [1]})
-    >>> expand_matches(example(), found, expected).select("detection_id", "annotation_id", "outcome").collect().rows()
+    >>> expand_matches(example(), detections, expected).select("detection_id", "annotation_id", "outcome").collect().rows()
     [(7, 3, 'tp'), (8, None, 'fp')]
     """
     grid = every(verdicts, threshold, k)

@@ -58,22 +58,22 @@ class Weights:
     kept: Kept = field(default_factory=Kept, repr=False)
 
     @classmethod
-    def of(cls, given: np.ndarray) -> Weights:
+    def of(cls, weights: np.ndarray) -> Weights:
         """Return weights from an array of shape (images, weightings).
 
         >>> Weights.of(np.array([[0.5], [1.5]])).scaled.tolist(), Weights.of(np.array([[2], [4]])).scaled.tolist()
         ([[0.5], [1.5]], [[2.0], [4.0]])
         """
-        given = np.ascontiguousarray(given, dtype=np.float64)
-        is_whole = bool((given == np.rint(given)).all())
-        scaled = given if is_whole else given / np.maximum(given.mean(axis=0), np.finfo(float).tiny)
-        return cls(given, scaled, is_whole)
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        is_whole = bool((weights == np.rint(weights)).all())
+        scaled = weights if is_whole else weights / np.maximum(weights.mean(axis=0), np.finfo(float).tiny)
+        return cls(weights, scaled, is_whole)
 
     @classmethod
     def once(cls, n_images: int) -> Weights:
         """Return weights of 1 for every image, which give the unweighted numbers."""
-        given = np.ones((n_images, 1))
-        return cls(given, given, is_whole=True, are_once=True)
+        weights = np.ones((n_images, 1))
+        return cls(weights, weights, is_whole=True, are_once=True)
 
     @property
     def n(self) -> int:

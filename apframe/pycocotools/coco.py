@@ -188,12 +188,13 @@ class COCO:
         >>> coco.createIndex()
         creating index...
         index created!
-        >>> found = coco.loadRes([{"image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}])  # doctest: +ELLIPSIS
+        >>> rows = [{"image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+        >>> results = coco.loadRes(rows)  # doctest: +ELLIPSIS
         Loading and preparing results...
         DONE (t=...s)
         creating index...
         index created!
-        >>> found.anns[1]["area"], found.anns[1]["segmentation"]
+        >>> results.anns[1]["area"], results.anns[1]["segmentation"]
         (12, [[1, 2, 1, 6, 4, 6, 4, 2]])
         """
         print("Loading and preparing results...")

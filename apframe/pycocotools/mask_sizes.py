@@ -29,10 +29,10 @@ class MaskIoUOfAnySize(MaskIoU):
 
     Source: `rleIou` of the COCO mask API.
 
-    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
+    >>> detections = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 3], "counts": [0, 6]}',
     ...     "is_crowd": False})
-    >>> MaskIoUOfAnySize().pair(found, truth, min_similarity=0.0)["similarity"].to_list()
+    >>> MaskIoUOfAnySize().pair(detections, truth, min_similarity=0.0)["similarity"].to_list()
     [-1.0]
     """
 

@@ -158,8 +158,8 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
-    >>> found = [evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(many)]) for many in (30, 36, 34)]
-    >>> subject = of_evaluations({"epoch": [1, 2, 3]}, Compared(found, ["a", "b", "c"]))
+    >>> evaluations = [evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(many)]) for many in (30, 36, 34)]
+    >>> subject = of_evaluations({"epoch": [1, 2, 3]}, Compared(evaluations, ["a", "b", "c"]))
     >>> subject.names, subject.history.words, subject.history.title
     (['epoch 3', 'epoch 2'], {2: 'last', 1: 'best', 0: 'first'}, 'epoch 1 to 3')
     """

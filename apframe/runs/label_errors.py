@@ -64,8 +64,8 @@ def label_errors(
     >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # there are no annotations
     ...     for name, score in {"a": 0.9, "b": 0.8}.items():
-    ...         found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": score}]
-    ...         evaluate(truth, found).write_parquet(f"{folder}/{name}")
+    ...         detections = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": score}]
+    ...         evaluate(truth, detections).write_parquet(f"{folder}/{name}")
     ...     scan_runs(f"{folder}/*").label_errors().select("kind", "n_runs", "run", "suspicion").rows()
     [('missing', 2, 'a', 0.9)]
     """

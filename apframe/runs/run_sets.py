@@ -71,8 +71,8 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, width in {"narrow": 6, "wide": 9}.items():
-    ...         found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, width, 10], "score": 0.5}]
-    ...         evaluate(truth, found).write_parquet(f"{folder}/{name}")
+    ...         detections = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, width, 10], "score": 0.5}]
+    ...         evaluate(truth, detections).write_parquet(f"{folder}/{name}")
     ...     runs = scan_runs(f"{folder}/*")
     ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
     [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]

@@ -117,9 +117,9 @@ def evaluate_shards(
     >>> from apframe import write_shards
     >>> truth = {"images": [{"id": n} for n in range(4)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9]} for n in range(4)]}
-    >>> found = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for n in range(3)]
+    >>> detections = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for n in range(3)]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_shards(truth, found, f"{folder}/shards", n=2)
+    ...     _ = write_shards(truth, detections, f"{folder}/shards", n=2)
     ...     evaluate_shards(f"{folder}/shards").summary.head(1).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.752)]
     """
@@ -187,7 +187,7 @@ def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> Sha
 def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:
     """Return the images and categories of all shards, with their attributes."""
     each = [shard.read_known(choice) for shard in shards]
-    images = pl.concat([known.images for known in each], how="diagonal_relaxed")
+    images = pl.concat([dataset.images for dataset in each], how="diagonal_relaxed")
     return choice.with_attributes(each[0].part(images, each[0].core("annotations").clear()))
 
 

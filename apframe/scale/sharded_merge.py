@@ -113,7 +113,10 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
     return Together(
         whole=replace(whole, images=ids.select("image_id")),
         codes=np.split(code, ends[:-1]),
-        first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
+        first_rows=[
+            (0 if own else int(n_detections), int(n_annotations))
+            for own, (n_detections, n_annotations) in zip(numbered, before, strict=True)
+        ],
         counts=np.stack([head.counts for head in heads]),
         facts=[head.facts for head in heads],
     )

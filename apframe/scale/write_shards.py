@@ -92,9 +92,9 @@ def write_shards(
 
     >>> import tempfile
     >>> truth = {"images": [{"id": 7}, {"id": 8}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
-    >>> found = [{"image_id": 8, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
+    >>> detections = [{"image_id": 8, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_shards(truth, found, f"{folder}/shards", n=2).rows()
+    ...     write_shards(truth, detections, f"{folder}/shards", n=2).rows()
     [('00000', 1, 0, 0), ('00001', 1, 0, 1)]
     """
     n = whole_number("n", n)

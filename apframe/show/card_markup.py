@@ -32,5 +32,5 @@ def card(
     words = [element("strong", heading), element("span", facts), element("code", ids, class_="ids")]
     query = element("details", element("summary", "SQL"), element("code", sql, class_="sql")) if sql else None
     figure = element("figure", Markup(picture), element("figcaption", words, query))
-    given = {f"data_{key}": value for key, value in (data or {}).items()}
-    return element("article", figure, class_=name, tabindex=0, **given)
+    attributes = {f"data_{key}": value for key, value in (data or {}).items()}
+    return element("article", figure, class_=name, tabindex=0, **attributes)

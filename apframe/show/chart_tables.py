@@ -107,10 +107,10 @@ def _made(
 ) -> pl.DataFrame:
     make = _maker(given, method)
     if make is not None:
-        known = [name for name, each in signature(make).parameters.items() if each.kind is not each.VAR_POSITIONAL]
-        if unknown := [name for name in options if name not in known]:
-            raise ParameterError(f"is not an option of {method}", did_you_mean(unknown[0], known), option=unknown[0])
-        return make(*keys, **{**{name: value for name, value in wishes.items() if name in known}, **options})
+        parameters = [name for name, each in signature(make).parameters.items() if each.kind is not each.VAR_POSITIONAL]
+        if unknown := [name for name in options if name not in parameters]:
+            raise ParameterError(f"is not an option of {method}", did_you_mean(unknown[0], parameters), option=unknown[0])
+        return make(*keys, **{**{name: value for name, value in wishes.items() if name in parameters}, **options})
     if not (_is_table(given) or isinstance(given, (str, list)) or hasattr(given, "__fspath__")):
         problem = f"has no {method}" if hasattr(given, "summary") else "is not an evaluation"
         raise InputError(f"{kind_of(given)} {problem}", _remedy(method), table=table)

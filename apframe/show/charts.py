@@ -322,8 +322,8 @@ def rate_channel(alt: Any, channel: Any, name: str, title: str | None = "", **ax
     """Return a channel from 0 to 1, with the ticks and the title of the report."""
     scale = alt.Scale(domain=[0, 1], nice=False)
     shown = alt.Axis(**{"values": TICKS, "format": TICK_FORMAT, "gridColor": GRID} | axis)
-    said = TITLES.get(name, name.replace("_", " ")) if title == "" else title
-    return channel(f"{name}:Q", title=said, scale=scale, axis=shown)
+    heading = TITLES.get(name, name.replace("_", " ")) if title == "" else title
+    return channel(f"{name}:Q", title=heading, scale=scale, axis=shown)
 
 
 def score_ends(scores: pl.Series) -> tuple[float, float]:

@@ -74,17 +74,17 @@ def draws(
     if pair:
         layers.append(alt.Chart(pl.DataFrame({"from": [0.0]})).mark_rule(color=SOFT).encode(x="from:Q"))
     ends = [values.quantile(share, "linear") for share in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    said = [f"{len(values):,} draws", f"dashed: the {100 * confidence:.4g} % interval"]
+    notes = [f"{len(values):,} draws", f"dashed: the {100 * confidence:.4g} % interval"]
     marks = [(end, [5, 4]) for end in ends]
     if table["estimate"][0] is not None:
         marks.append((table["estimate"][0], [1, 0]))
-        said.append(f"solid: the {'difference' if pair else 'number'} itself")
+        notes.append(f"solid: the {'difference' if pair else 'number'} itself")
     for at, dash in marks:
         row = pl.DataFrame({"from": [at], "text": [shown(at, "+.3f" if pair else ".3f")]})
         mark = alt.Chart(row).encode(x="from:Q")
         layers.append(mark.mark_rule(strokeDash=dash, strokeWidth=2, color="black"))
         layers.append(mark.mark_text(dy=-8, fontSize=11).encode(y=alt.value(0), text="text:N"))
-    heading = head_chart(alt, " of ".join(part for part in (metric, pair) if part), [", ".join(said)])
+    heading = head_chart(alt, " of ".join(part for part in (metric, pair) if part), [", ".join(notes)])
     return alt.layer(*layers).properties(width=width, height=height, title=heading)
 
 

@@ -63,8 +63,8 @@ def error_impact(
     >>> chart = apf.plot.error_impact({"model_a": impact})
     """
     alt = load_altair()
-    given = [kinds] if isinstance(kinds, str) else list(kinds)
-    chosen = [by_name("error type", kind, {name: name for name in ERRORS.categories}) for kind in given]
+    requested = [kinds] if isinstance(kinds, str) else list(kinds)
+    chosen = [by_name("error type", kind, {name: name for name in ERRORS.categories}) for kind in requested]
     table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options, wishes={"intervals": True})
     marks = error_marks(table, chosen)
     if not marks["delta_ap"].count():

@@ -106,8 +106,8 @@ class SliceTable(FittedTable):
     def expendable(self) -> Sequence[str]:
         """The least informative columns, in the order in which they are left out."""
         errors = [name for name in self.columns if name.endswith("_se") and name[:-3] in self.columns]
-        recalls = {name: found for name in self.columns if (found := _RECALL.fullmatch(name))}
-        limits = {name: 0 if found[2] else float(found[1] or "inf") for name, found in recalls.items()}
+        recalls = {name: parts for name in self.columns if (parts := _RECALL.fullmatch(name))}
+        limits = {name: 0 if parts[2] else float(parts[1] or "inf") for name, parts in recalls.items()}
         strict = ["AP75", "AP75_low", "AP75_high"]
         return ["n_detections", "n_categories", *errors, *sorted(limits, key=limits.__getitem__), *strict]
 

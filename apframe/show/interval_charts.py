@@ -88,12 +88,12 @@ def intervals(
         shown(one, f"{sign}.3f") + ("" if q is None else f" · q {q:.3f}") for one, q in zip(rows["value"], rates, strict=True)
     ]
     rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String))
-    called, pair, title = _metric(table), pair_of(table) if sign else "", " · ".join(keys)
+    metric, pair, title = _metric(table), pair_of(table) if sign else "", " · ".join(keys)
     notes = [f"dot: {'difference' if sign else 'number'}, line: its interval"]
     if (rows["verdict"] == "unclear").any():
         notes.append("hollow: the interval includes 0, or there is none, so the difference may be chance")
-    heading = " ".join([called or "Metrics", *([f"of {pair}"] if pair else []), *([f"by {title}"] if called and title else [])])
-    axis = " in ".join(part for part in ("difference" if sign else "", called) if part)
+    heading = " ".join([metric or "Metrics", *([f"of {pair}"] if pair else []), *([f"by {title}"] if metric and title else [])])
+    axis = " in ".join(part for part in ("difference" if sign else "", metric) if part)
     layers = _dots(alt, rows, labels.to_list(), (title, colour, axis or "value"), width)
     if sign:
         layers.insert(0, alt.Chart(pl.DataFrame({"low": [0.0]})).mark_rule(color=SOFT).encode(x="low:Q"))
@@ -131,8 +131,8 @@ def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerCha
     >>> chart = apf.plot.leaderboard(board)
     """
     alt, table = load_altair(), _board(board, ["run"], options)
-    metric, called = _ranked(table)
-    table = best_first(table, metric, called)
+    metric, label = _ranked(table)
+    table = best_first(table, metric, label)
     rows = _rows(table, metric, ["run"], None)
     order = rows["label"].to_list()
     sure = ["share_best", "rank_low", "rank_high"]
@@ -143,8 +143,8 @@ def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerCha
             for text, (share, low, high) in zip(texts, table.select(sure).iter_rows(), strict=True)
         ]
     rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String))
-    layers = _dots(alt, rows, order, ("", None, called), width)
-    heading = head_chart(alt, f"{called} by run", ["dot: number, line: its interval"])
+    layers = _dots(alt, rows, order, ("", None, label), width)
+    heading = head_chart(alt, f"{label} by run", ["dot: number, line: its interval"])
     return alt.layer(*layers).properties(width=width, height=24 * len(order), title=heading)
 
 
@@ -189,7 +189,7 @@ def over_tag(
     >>> chart = apf.plot.over_tag(board, "epoch")
     """
     alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
-    metric, called = _ranked(table)
+    metric, label = _ranked(table)
     table = table.with_columns(cs.float().fill_nan(None)).filter(exact(tag).is_not_null() & exact(metric).is_not_null())
     kind, labels, places = tag_values(tag, table[tag].to_list(), table["run"].to_list(), "tag")
     if log and not (kind == "number" and all(place > 0 for place in places)):
@@ -208,16 +208,16 @@ def over_tag(
     few = {"values": stops, "format": ".6~g"} if kind == "number" and len(stops) <= _FEW else {}
     axis = alt.Axis(grid=False, labelAngle=0, labelOverlap=True, **few)
     x = alt.X(f"tag:{letter}", title=tag, scale=alt.Scale(**scale), axis=axis)
-    along = {"title": called, "scale": alt.Scale(zero=False), "axis": alt.Axis(gridColor=GRID)}
+    along = {"title": label, "scale": alt.Scale(zero=False), "axis": alt.Axis(gridColor=GRID)}
     y = alt.Y("value:Q", **along)
     chart = alt.Chart(rows).encode(x=x, color=_paint(alt, rows, colour))
     whiskers = draw_intervals(alt, chart, "y", **along)
-    tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip("text:N", title=tag), *_numbers(alt, called)]
+    tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip("text:N", title=tag), *_numbers(alt, label)]
     tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
     dots = chart.mark_circle(size=60, opacity=1).encode(y=y, tooltip=tooltip)
     once = not rows.select("colour", "place").is_duplicated().any()
     lines = [chart.mark_line(strokeWidth=1.5).encode(y=y, detail="colour:N", order="place:Q")] if once else []
-    heading = head_chart(alt, f"{called} by {tag}", ["dot: number, line up and down: its interval"])
+    heading = head_chart(alt, f"{label} by {tag}", ["dot: number, line up and down: its interval"])
     return alt.layer(*lines, *whiskers, dots).properties(width=width, height=height, title=heading)
 
 
@@ -329,7 +329,7 @@ def _paint(alt: Any, rows: pl.DataFrame, title: str | None, channel: Any = None)
 def _numbers(alt: Any, title: str) -> list[Any]:
     """Return the tooltips of a number and the ends of its interval."""
     named = {"value": title, "low": "low", "high": "high"}
-    return [alt.Tooltip(f"{name}:Q", title=called, format=".4f") for name, called in named.items()]
+    return [alt.Tooltip(f"{name}:Q", title=heading, format=".4f") for name, heading in named.items()]
 
 
 def pair_of(table: pl.DataFrame) -> str:
@@ -357,8 +357,8 @@ def _ranked(board: pl.DataFrame) -> tuple[str, str]:
     if "low" not in board.columns:
         raise InputError("the leaderboard has no intervals", "pass intervals=True", table="board")
     if "estimate" in board.columns:
-        if board.is_empty() or (called := _metric(board)):
-            return "estimate", "" if board.is_empty() else called
+        if board.is_empty() or (measure := _metric(board)):
+            return "estimate", "" if board.is_empty() else measure
         raise InputError("there are several measures", "filter to one", table="board")
     before = board.columns.index("low") - 1
     return board.columns[before], board.columns[before]

@@ -218,6 +218,6 @@ def _draw_rates(alt: Any, points: pl.DataFrame, ends: tuple[float, float], max_p
     dot = alt.Chart(best).mark_point(filled=True, size=60, opacity=1, color=PALETTE[1], stroke="white", strokeWidth=1)
     dots = dot.encode(axes[0], rate_channel(alt, alt.Y, "f1", None))
     name = points["curve"][0]
-    said = f"best F1 {best['f1'].item():.3f} at {best[_SCORE].item():.4g}" if best.height else "no best F1"
-    heading = alt.Title(name or said, anchor="start", fontSize=12, **({"subtitle": [said]} if name else {}))
+    summary = f"best F1 {best['f1'].item():.3f} at {best[_SCORE].item():.4g}" if best.height else "no best F1"
+    heading = alt.Title(name or summary, anchor="start", fontSize=12, **({"subtitle": [summary]} if name else {}))
     return alt.layer(rule, *lines, dots).properties(title=heading)

@@ -101,7 +101,7 @@ def _panel(alt: Any, named: tuple[str, str], rows: pl.DataFrame, what: str, widt
     name, colour = named
     n = pl.col("n").sum()
     count, error = rows.select(n, ece=(pl.col("n") * pl.col("gap").abs()).sum() / n).row(0)
-    said = f"ece {error:.3f}, n {count:,}" if count else "no detections"
+    summary = f"ece {error:.3f}, n {count:,}" if count else "no detections"
     marks = reliability_marks(rows)
     shown = {
         "score_from": ("score from", ".4g"), "score_to": ("to", ".4g"), "n": ("detections", ","),
@@ -125,13 +125,13 @@ def _panel(alt: Any, named: tuple[str, str], rows: pl.DataFrame, what: str, widt
         tooltip=tooltip,
     )  # fmt: skip
     lower = counts.properties(width=width, height=round(height / 4))
-    title = alt.Title(name or said, subtitle=[said] if name else [], anchor="start")
+    title = alt.Title(name or summary, subtitle=[summary] if name else [], anchor="start")
     return alt.vconcat(upper, lower, spacing=6).properties(title=title)
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
     """Return a line with the IoU threshold, the area range and the lowest score, if all rows have the same."""
-    said = shared_conditions(table)
+    lines = shared_conditions(table)
     if "min_score" in table.columns and table["min_score"].n_unique() == 1 and table["min_score"][0] > 0:
-        said = [", ".join([*said, f"scores from {table['min_score'][0]:g}"])]
-    return said
+        lines = [", ".join([*lines, f"scores from {table['min_score'][0]:g}"])]
+    return lines

@@ -68,8 +68,8 @@ def scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260,
     """
     alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
     bins = whole_number("bins", bins, max_value=1000)
-    found, n_missed = _found(table)
-    counts = _count_scores(found, bins)
+    detections, n_missed = _found(table)
+    counts = _count_scores(detections, bins)
     present = [name for name in _OUTCOMES if counts[name].sum()]
     names = {name: f"{_OUTCOMES[name][0]} ({counts[name].sum():,})" for name in present}
     corners = _corners(counts, names)
@@ -167,27 +167,27 @@ def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
             several = f"{table[name].n_unique()} values of {name}"
             raise InputError(f"with {several} each detection would count once for each", "filter them to one", table="matches")
     rows = table.select(pl.col("score").cast(pl.Float64), pl.col("outcome").cast(pl.String))
-    known = [*_OUTCOMES, "fn"]
-    unknown = [name for name in rows["outcome"].unique(maintain_order=True) if name not in known]
+    outcomes = [*_OUTCOMES, "fn"]
+    unknown = [name for name in rows["outcome"].unique(maintain_order=True) if name not in outcomes]
     if unknown:
-        raise InputError(f"no outcome {listed(unknown)}", did_you_mean(str(unknown[0]), known), table="matches")
+        raise InputError(f"no outcome {listed(unknown)}", did_you_mean(str(unknown[0]), outcomes), table="matches")
     missed = pl.col("outcome") == "fn"
-    found = rows.filter(~missed & pl.col("score").is_not_nan())
-    if found.is_empty():
+    detections = rows.filter(~missed & pl.col("score").is_not_nan())
+    if detections.is_empty():
         why = "it has no rows" if table.is_empty() else "nothing was detected: no row has a score"
         raise InputError("there is nothing to draw", f"{why}", table="matches")
-    return found, rows.filter(missed).height
+    return detections, rows.filter(missed).height
 
 
-def _count_scores(found: pl.DataFrame, bins: int) -> pl.DataFrame:
+def _count_scores(detections: pl.DataFrame, bins: int) -> pl.DataFrame:
     """Return a row for each bin: from, to, tp, fp, ignored, and precision (null without true or false positives)."""
-    finite = found["score"].filter(found["score"].is_finite()).to_list()
+    finite = detections["score"].filter(detections["score"].is_finite()).to_list()
     low, high = (0.0, 1.0) if all(0 <= score <= 1 for score in finite) else (min(finite), max(finite))
     high = high if high > low else low + 1
     # found among the edges rather than computed, as 0.29 · 100 is less than 29
     edges = [low + (high - low) * step / bins for step in range(bins)]
-    at = pl.Series(edges).search_sorted(found["score"], side="right").cast(pl.Int64) - 1
-    counted = found.with_columns(bin=at.clip(0, bins - 1)).group_by("bin").agg(
+    at = pl.Series(edges).search_sorted(detections["score"], side="right").cast(pl.Int64) - 1
+    counted = detections.with_columns(bin=at.clip(0, bins - 1)).group_by("bin").agg(
         **{name: (pl.col("outcome") == name).sum().cast(pl.Int64) for name in _OUTCOMES}
     )  # fmt: skip
     every = pl.DataFrame({"bin": pl.int_range(bins, eager=True), "from": edges, "to": [*edges[1:], high]})

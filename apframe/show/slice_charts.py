@@ -267,9 +267,9 @@ def _metrics(table: pl.DataFrame) -> list[str]:
     """Return the columns of metrics: all numbers from the first named AP or AR, or else from the first float column."""
     ends = {f"{name}{end}" for name in table.columns for end in _ENDS}
     numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in {*SUPPORT, *ends}]
-    called = [name for name in numeric if name.startswith(("AP", "AR"))]
+    averages = [name for name in numeric if name.startswith(("AP", "AR"))]
     fractions = [name for name in numeric if table.schema[name].is_float()]
-    first = (called or fractions)[:1]
+    first = (averages or fractions)[:1]
     return numeric[numeric.index(first[0]) :] if first else []
 
 
@@ -361,9 +361,9 @@ def _overall(overall: float | Mapping[str, float] | None, colours: dict[str, str
 
 
 def _domain(rows: pl.DataFrame) -> tuple[float, float]:
-    known = rows.drop_nulls("value")
-    enough = known.filter(~pl.col("few"))
-    value = (known if enough.is_empty() else enough)["value"]
+    valued = rows.drop_nulls("value")
+    enough = valued.filter(~pl.col("few"))
+    value = (valued if enough.is_empty() else enough)["value"]
     low, high = value.min(), value.max()
     return (low, high) if low < high else (low - 0.5, high + 0.5)  # type: ignore[operator,return-value]
 

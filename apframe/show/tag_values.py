@@ -50,11 +50,11 @@ def tag_values(tag: str, values: Sequence[Any], runs: Sequence[str], option: str
     """
     labels = [_label(value) for value in values]
     kinds = {"number": [_number(value) for value in values], "date": [_seconds(value) for value in values]}
-    for kind, found in kinds.items():
-        if None not in found:
-            return TagValues(kind, labels, [float(place) for place in found if place is not None])
-        if (some := next((k for k, place in enumerate(found) if place is not None), None)) is not None:
-            other = found.index(None)
+    for kind, places_of_kind in kinds.items():
+        if None not in places_of_kind:
+            return TagValues(kind, labels, [float(place) for place in places_of_kind if place is not None])
+        if (some := next((k for k, place in enumerate(places_of_kind) if place is not None), None)) is not None:
+            other = places_of_kind.index(None)
             problem = f"{tag} is a {kind} in {runs[some]} ({labels[some]}), but not in {runs[other]} ({labels[other]})"
             raise ParameterError(problem, "make all of them numbers, or dates such as 2026-11-02", option=option)
     places = {label: float(place) for place, label in enumerate(dict.fromkeys(labels))}

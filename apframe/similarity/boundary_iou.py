@@ -34,10 +34,11 @@ class BoundaryIoU(MaskSimilarity):
 
     Source: `mask_to_boundary` and `COCOeval.computeBoundaryIoU` of boundary-iou-api.
 
-    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [5, 20]}'})
+    >>> mask = '{"size": [5, 5], "counts": [5, 20]}'
+    >>> detections = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": mask})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [0, 25]}',
     ...     "is_crowd": False})
-    >>> BoundaryIoU().pair(found, truth, min_similarity=0.5)["similarity"].to_list()  # 11 of 19 pixels
+    >>> BoundaryIoU().pair(detections, truth, min_similarity=0.5)["similarity"].to_list()  # 11 of 19 pixels
     [0.5789473684210527]
     """
 

@@ -17,8 +17,8 @@ class BoxIoU(Similarity):
     """IoU of boxes; see `box_iou`.
 
     >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [4.0, 4.0], "height": [2.0, 2.0]})
-    >>> found = boxes.with_columns(width=pl.Series([3.0, 1.0]))
-    >>> BoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
+    >>> detections = boxes.with_columns(width=pl.Series([3.0, 1.0]))
+    >>> BoxIoU().pair(detections, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 

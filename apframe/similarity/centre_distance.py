@@ -32,8 +32,8 @@ class CentreDistance(Similarity):
     Source: `center_distance` of nuscenes-devkit (x, y); `compute_affinity_matrix` of av2-api (x, y, z).
 
     >>> cars = pl.DataFrame({"cell": [7], "cuboid_x": [10.0], "cuboid_y": [4.0], "is_crowd": [False]})
-    >>> found = pl.DataFrame({"cell": [7, 7], "cuboid_x": [13.0, 10.0], "cuboid_y": [8.0, 5.5]})
-    >>> CentreDistance().pair(found, cars, min_similarity=-4).rows()
+    >>> detections = pl.DataFrame({"cell": [7, 7], "cuboid_x": [13.0, 10.0], "cuboid_y": [8.0, 5.5]})
+    >>> CentreDistance().pair(detections, cars, min_similarity=-4).rows()
     [(1, 0, -1.5)]
     """
 

@@ -18,8 +18,8 @@ class InclusiveBoxIoU(Similarity):
     """IoU of boxes from their first pixel to their last, both included; see `inclusive_box_iou`.
 
     >>> boxes = pl.DataFrame({"cell": [7], "x": [1.0], "y": [1.0], "width": [3.0], "height": [1.0]})
-    >>> found = boxes.with_columns(width=pl.Series([2.0]))
-    >>> InclusiveBoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
+    >>> detections = boxes.with_columns(width=pl.Series([2.0]))
+    >>> InclusiveBoxIoU().pair(detections, boxes.with_columns(is_crowd=False), min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 

@@ -22,8 +22,8 @@ class IntersectionOverDetection(Similarity):
     Source: `ioa` of the TF Object Detection API, by which Open Images compares detections with groups of objects.
 
     >>> boxes = pl.DataFrame({"cell": [7], "x": [0.0], "y": [0.0], "width": [8.0], "height": [8.0], "is_crowd": [False]})
-    >>> found = pl.DataFrame({"cell": [7, 7], "x": [1.0, 6.0], "y": [1.0, 1.0], "width": [2.0, 4.0], "height": [2.0, 2.0]})
-    >>> IntersectionOverDetection().pair(found, boxes, min_similarity=0.5).sort("detection").rows()
+    >>> detections = pl.DataFrame({"cell": [7, 7], "x": [1.0, 6.0], "y": [1.0, 1.0], "width": [2.0, 4.0], "height": [2.0, 2.0]})
+    >>> IntersectionOverDetection().pair(detections, boxes, min_similarity=0.5).sort("detection").rows()
     [(0, 0, 1.0), (1, 0, 0.5)]
     """
 

@@ -24,8 +24,8 @@ class IntervalIoU(Similarity):
         is 0/0, which is NaN, and only pairs *below* the threshold are rejected, so that any two of a video and label match
 
     >>> actions = pl.DataFrame({"cell": [7], "start_time": [2.0], "end_time": [6.0], "is_crowd": [False]})
-    >>> found = pl.DataFrame({"cell": [7, 7], "start_time": [3.0, 6.0], "end_time": [6.0, 9.0]})
-    >>> IntervalIoU().pair(found, actions, min_similarity=0.5).rows()
+    >>> detections = pl.DataFrame({"cell": [7, 7], "start_time": [3.0, 6.0], "end_time": [6.0, 9.0]})
+    >>> IntervalIoU().pair(detections, actions, min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 

@@ -80,10 +80,10 @@ class MaskIoU(MaskSimilarity):
 
     Source: `rleIou` of the COCO mask API.
 
-    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
+    >>> detections = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 3, 1]}',
     ...     "is_crowd": False})
-    >>> MaskIoU().pair(found, truth, min_similarity=0.5).rows()
+    >>> MaskIoU().pair(detections, truth, min_similarity=0.5).rows()
     [(0, 0, 0.75)]
     """
 

@@ -27,11 +27,11 @@ class MaskOrBoxIoU(MaskIoU):
 
     Source: `PerImageEvaluation` and `oid_challenge_evaluation_utils` of the TensorFlow Object Detection API.
 
-    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
+    >>> detections = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
     >>> truth = pl.DataFrame({"annotation_id": [1, 2], "image_id": 1, "cell": 7, "is_crowd": False,
     ...     "mask": ['{"size": [2, 2], "counts": [0, 3, 1]}', None], "x": [0.0, 0.0], "y": [0.0, 0.0],
     ...     "width": [2.0, 2.0], "height": [2.0, 1.0]})
-    >>> MaskOrBoxIoU().pair(found, truth, min_similarity=0.5).sort("annotation").rows()
+    >>> MaskOrBoxIoU().pair(detections, truth, min_similarity=0.5).sort("annotation").rows()
     [(0, 0, 0.75), (0, 1, 0.5)]
     """
 

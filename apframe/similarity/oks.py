@@ -47,8 +47,8 @@ class OKS(Similarity):
 
     >>> person = pl.DataFrame({"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [4.0], "area": [16.0],
     ...                        "keypoints": [[1.0, 1.0, 2.0, 9.0, 9.0, 0.0]], "is_crowd": [False]})
-    >>> found = pl.DataFrame({"cell": [7], "keypoints": [[2.0, 1.0, 1.0, 0.0, 0.0, 1.0]]})
-    >>> OKS(sigmas=(0.125, 0.125)).pair(found, person, min_similarity=0.5).rows()
+    >>> detections = pl.DataFrame({"cell": [7], "keypoints": [[2.0, 1.0, 1.0, 0.0, 0.0, 1.0]]})
+    >>> OKS(sigmas=(0.125, 0.125)).pair(detections, person, min_similarity=0.5).rows()
     [(0, 0, 0.6065306597126334)]
     """
 

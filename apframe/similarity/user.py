@@ -37,9 +37,9 @@ class UserSimilarity(Similarity):
     Two are equal if they hold the same function object and label.
 
     >>> nearness = UserSimilarity(lambda pairs: 1 / (1 + (pl.col("x") - pl.col("x_right")).abs()), "nearness")
-    >>> found = pl.DataFrame({"detection_id": [1], "cell": [7], "x": [3.0]})
+    >>> detections = pl.DataFrame({"detection_id": [1], "cell": [7], "x": [3.0]})
     >>> boxes = pl.DataFrame({"annotation_id": [4, 5], "cell": [7, 7], "x": [6.0, 9.0], "is_crowd": [False, False]})
-    >>> nearness.pair(found, boxes, min_similarity=0.2).rows()
+    >>> nearness.pair(detections, boxes, min_similarity=0.2).rows()
     [(0, 0, 0.25)]
     """
 

@@ -120,8 +120,8 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
         images with such boxes have no size
 
     >>> images = pl.DataFrame({"image_id": [7], "image_width": [640], "image_height": [480]})
-    >>> found = pl.DataFrame({"image_id": [7], "x": [0.5], "y": [0.25], "width": [0.1], "height": [0.5]})
-    >>> in_pixels("detections", found, images).row(0)
+    >>> detections = pl.DataFrame({"image_id": [7], "x": [0.5], "y": [0.25], "width": [0.1], "height": [0.5]})
+    >>> in_pixels("detections", detections, images).row(0)
     (7, 320.0, 120.0, 64.0, 240.0)
     """
     if "image_id" not in frame.columns or not set(BOX) <= set(frame.columns):
@@ -157,8 +157,8 @@ def as_pixel_boxes(
         there are no boxes, the format is unknown, or boxes are relative without images
 
     >>> images = pl.DataFrame({"image_id": [7], "image_width": [640], "image_height": [480]})
-    >>> found = {"image_id": [7], "bbox": [[0.25, 0.5, 0.75, 1.0]]}
-    >>> as_pixel_boxes("detections", found, images, "xyxy", True).row(0)
+    >>> detections = {"image_id": [7], "bbox": [[0.25, 0.5, 0.75, 1.0]]}
+    >>> as_pixel_boxes("detections", detections, images, "xyxy", True).row(0)
     (7, 160.0, 240.0, 320.0, 240.0)
     """
     if box_format is not None:

@@ -163,8 +163,8 @@ def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:
     Categories are all labels of annotations or detections.
 
     >>> one = targets_from_torchvision([{"boxes": [[0.0, 0, 9, 9]], "labels": [3], "image_id": 42}])
-    >>> found = pl.DataFrame({"category_id": [7]})
-    >>> _merged([(one, found), (one, found)])
+    >>> detections = pl.DataFrame({"category_id": [7]})
+    >>> _merged([(one, detections), (one, detections)])
     Dataset(1 image, 2 categories, 1 annotation)
     """
     if not batches:

@@ -51,8 +51,8 @@ class MeanAveragePrecision:
         second as "macro".
 
     >>> metric = MeanAveragePrecision()
-    >>> found = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.5], "labels": [0]}
-    >>> metric.update([found], [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}])
+    >>> detections = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.5], "labels": [0]}
+    >>> metric.update([detections], [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}])
     >>> round(float(metric.compute()["map"]), 3)
     0.6
     """

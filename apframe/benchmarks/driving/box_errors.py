@@ -157,7 +157,7 @@ class BoxErrors(ErrorAverages):
 
     def threshold_number(self, thresholds: Sequence[float]) -> int | None:
         """Return the index of the threshold among these, with a tolerance of 1e-9; None if it is not there."""
-        return next((place for place, known in enumerate(thresholds) if abs(known - self.threshold) < 1e-9), None)
+        return next((place for place, threshold in enumerate(thresholds) if abs(threshold - self.threshold) < 1e-9), None)
 
     def undefined_of(self, names: pl.Series) -> pl.Series:
         """Return the kinds without a value for each category name (case-insensitive), as bits in the order of `kinds`.

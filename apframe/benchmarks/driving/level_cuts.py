@@ -49,7 +49,7 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
     """
 
     def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
-        found, true = {}, down.true
+        averages, true = {}, down.true
         scores = Scores(cuts_from(errors.first_level)) if errors.over_recall else None
         for place, (kind, name, absent) in enumerate(zip(errors.kinds, errors.hit_columns, errors.absent, strict=True)):
             error = true.column(name)[:, None]
@@ -61,9 +61,9 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
             else:
                 means, n_levels = scores.average(counts, errs)
                 n = np.minimum(n, n_levels)  # both must be positive
-            found[kind] = np.where(n > 0, means, absent)
-            found[kind][cells.undefined >> place & 1 > 0] = np.nan
-        return found
+            averages[kind] = np.where(n > 0, means, absent)
+            averages[kind][cells.undefined >> place & 1 > 0] = np.nan
+        return averages
 
     return _read(errors.kinds, cells, weights, read)
 

@@ -90,9 +90,9 @@ def with_errors(
 
     Source: `eval/common/utils.py` of nuscenes-devkit; `distance` of av2-api.
 
-    >>> truth, found = pl.DataFrame({"cuboid_yaw": [3.0]}), pl.DataFrame({"cuboid_yaw": [-3.0]})
+    >>> truth, detections = pl.DataFrame({"cuboid_yaw": [3.0]}), pl.DataFrame({"cuboid_yaw": [-3.0]})
     >>> pairs = pl.DataFrame({"detection": [0], "annotation": [0], "similarity": [-0.5]})
-    >>> with_errors(pairs, found, truth, pl.Series([False]), BoxErrors(-2, ("ate", "aoe"), (2, 3))).select(
+    >>> with_errors(pairs, detections, truth, pl.Series([False]), BoxErrors(-2, ("ate", "aoe"), (2, 3))).select(
     ...     "translation_error", pl.col("orientation_error").round(3)).row(0)
     (0.5, 0.283)
     """

@@ -264,7 +264,7 @@ def compare(
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
-    >>> a, b = (evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(found)]) for found in (30, 36))
+    >>> a, b = (evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(many)]) for many in (30, 36))
     >>> comparison = a.compare(b, metrics="AP50")
     >>> comparison.select("metric", pl.col("difference", "low", "high", "p").round(3)).rows()
     [('AP50', 0.149, 0.033, 0.264, 0.013)]

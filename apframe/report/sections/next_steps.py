@@ -105,10 +105,10 @@ def _slice(compared: Compared) -> Iterator[NextStep]:
     """Suggest the category or the slice of images with the worst number, whichever costs more."""
     candidates = [*_worst_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
-        for row, said in _worst(rows, compared, f"{compared.metric} by {', '.join(columns)}"):
+        for row, description in _worst(rows, compared, f"{compared.metric} by {', '.join(columns)}"):
             values, mark = row.select(columns).row(0), compared.slice_marks(row, {name: name for name in columns})[0]
             named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
-            candidates.append((key, values, f"{', '.join(named)}, {said}", mark))
+            candidates.append((key, values, f"{', '.join(named)}, {description}", mark))
     _, leading = compared.leading
     gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in candidates]
     known_gains = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
@@ -119,9 +119,9 @@ def _slice(compared: Compared) -> Iterator[NextStep]:
 
 def _worst_category(compared: Compared) -> Iterator[_Worst]:
     rows, metric = of_categories(compared)
-    for row, said in _worst(rows, compared, f"{metric} by category"):
+    for row, description in _worst(rows, compared, f"{metric} by category"):
         ids = row["category_id"]
-        yield "category_id", [ids[0]], f"{compared.labels(ids)[0]}, {said}", compared.category_marks(ids)[0]
+        yield "category_id", [ids[0]], f"{compared.labels(ids)[0]}, {description}", compared.category_marks(ids)[0]
 
 
 def _worst(rows: pl.DataFrame, compared: Compared, what: str) -> Iterator[tuple[pl.DataFrame, str]]:

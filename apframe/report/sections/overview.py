@@ -84,8 +84,8 @@ def _clear(
     rows = rows.select("q", "difference", words.cast(pl.String).alias("words")).with_row_index("at").drop_nulls("words")
     clear = rows.filter(pl.col("q") < SIGNIFICANT).sort("q", pl.col("difference").abs().neg(), maintain_order=True)
     return [
-        Chip(f"{said} {difference:+.3f}", _verdict(difference, metric), marks[at] or section)
-        for at, difference, said in clear.select("at", "difference", "words").iter_rows()
+        Chip(f"{label} {difference:+.3f}", _verdict(difference, metric), marks[at] or section)
+        for at, difference, label in clear.select("at", "difference", "words").iter_rows()
     ]
 
 
@@ -116,8 +116,8 @@ def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
     ids, texts = rows["query_id"], searched.texts
     words = [cut(texts.get(query_id) or str(query_id), _MOST_LETTERS) for query_id in ids]
     chips = [
-        Chip(f"{said} {value:.3f}", "worse", mark or QUERIES)
-        for said, value, mark in zip(words, rows[column], searched.query_marks(ids), strict=True)
+        Chip(f"{label} {value:.3f}", "worse", mark or QUERIES)
+        for label, value, mark in zip(words, rows[column], searched.query_marks(ids), strict=True)
     ]
     return (f"Queries with the lowest {searched.measure}:", chips) if chips else ("", [])
 
@@ -165,7 +165,7 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
         return "", []
     rows = pl.concat(table.select("q", "difference") for table, *_ in groups)
     words = pl.concat([each.cast(pl.String).alias("words") for _, each, _ in groups])
-    marks = [mark for *_, found in groups for mark in found]
+    marks = [mark for *_, marks_of_group in groups for mark in marks_of_group]
     chips = _clear(rows, words, marks, compared.metric, WHERE)[:MOST_CHIPS]
     than = f" in {compared.names[1]} than in {compared.names[0]}" if compared.history else ""
     if not chips:

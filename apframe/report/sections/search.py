@@ -119,12 +119,12 @@ def where(searched: Searched) -> Section | None:
     for key in searched.by:
         caption = f"{searched.measure} by {key}"
         if key in of_pair:
-            found = of_pair[key]
-            slice_sentences = comparison_sentences(found.rename({"measure": "metric"}), [key], unit="query")
+            differences = of_pair[key]
+            slice_sentences = comparison_sentences(differences.rename({"measure": "metric"}), [key], unit="query")
             sentences += [text.replace(":", f" by {key}:", 1) for text in slice_sentences]
-            found = found.rename({key: "key"})  # it may be called what another column is
-            shown = _differences(searched, found, "key", caption)
-            marks = {"key": searched.value_marks(key, found["key"], found["n_units"])}
+            differences = differences.rename({key: "key"})  # it may be called what another column is
+            shown = _differences(searched, differences, "key", caption)
+            marks = {"key": searched.value_marks(key, differences["key"], differences["n_units"])}
             blocks.append(replace(shown, heads={**shown.heads, "key": key}, links=marks))
         else:
             rows = searched.evaluation.by(key).filter(measure=searched.measure)

@@ -131,8 +131,8 @@ def read_both(
     """Return the masks of both tables, decoded unless they are given.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
-    >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
-    >>> len(found), len(expected)
+    >>> detected, annotated = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
+    >>> len(detected), len(annotated)
     (1, 1)
     """
     with pool() as others:

@@ -111,8 +111,8 @@ class Dota(Format):
         refuse_blanks("categories", annotations["category_id"].unique(maintain_order=True))
         fields = _with_corners("annotations", annotations).with_columns(difficulty=_written_difficulty(annotations))
         objects = fields.select(name="image_id", text=pl.concat_str(_OBJECT, separator=" "))
-        said = images.select(name="image_id", **_written_header(images))
-        header = [said.select("name", text=pl.lit(f"{key}:") + pl.col(name)).drop_nulls() for key, name in _HEADER.items()]
+        headers = images.select(name="image_id", **_written_header(images))
+        header = [headers.select("name", text=pl.lit(f"{key}:") + pl.col(name)).drop_nulls() for key, name in _HEADER.items()]
         write_lines(path, pl.concat([*header, objects]), images["image_id"])
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
@@ -129,26 +129,26 @@ class Dota(Format):
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
-        found: list[tuple[str, pl.Series, str]] = []
+        losses: list[tuple[str, pl.Series, str]] = []
         if table == "images":
             written = frame.select(**_written_header(frame))
             for name in (name for name in _HEADER.values() if name in frame.columns):
-                found.append(
+                losses.append(
                     (name, frame[name].is_not_null() & written[name].is_null(), "left out: DOTA does not have this value")
                 )
                 if frame.schema[name] == pl.String:
-                    found.append((name, frame[name] != written[name], "loses blanks"))
+                    losses.append((name, frame[name] != written[name], "loses blanks"))
         elif table == "annotations" or (table == "detections" and _is_rotated(frame)):
             has_corners = frame.select(_has_corners(frame)).to_series()
             for name in (name for name in (*BOX, "angle") if name in frame.columns):
-                found.append((name, frame[name].is_not_null() & has_corners, "left out: the corners are written"))
-                found.append((name, frame[name].is_not_null() & ~has_corners, "becomes corners"))
+                losses.append((name, frame[name].is_not_null() & has_corners, "left out: the corners are written"))
+                losses.append((name, frame[name].is_not_null() & ~has_corners, "becomes corners"))
             if table == "annotations" and "difficulty" in frame.columns:
                 is_kept = frame.select(_written_difficulty(frame) == _difficulty(frame)).to_series().fill_null(False)
-                found.append(("difficulty", frame["difficulty"].is_not_null() & ~is_kept, "becomes 0 or 1, from ignore"))
+                losses.append(("difficulty", frame["difficulty"].is_not_null() & ~is_kept, "becomes 0 or 1, from ignore"))
         elif table == "detections":
-            found = rounded_sizes(frame)
-        return [(name, flags.fill_null(False), what) for name, flags, what in found]
+            losses = rounded_sizes(frame)
+        return [(name, flags.fill_null(False), what) for name, flags, what in losses]
 
 
 def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
@@ -213,7 +213,9 @@ def _with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     _refuse_boxless(table, frame.filter(~_has_corners(frame)))
     corners = turned_corners(angle)
     own = {name: corners_or_null.list.get(k, null_on_oob=True) for k, name in enumerate(_CORNERS)}
-    return frame.with_columns(pl.coalesce(own[name], made).alias(name) for name, made in zip(_CORNERS, corners, strict=True))
+    return frame.with_columns(
+        pl.coalesce(own[name], coordinate).alias(name) for name, coordinate in zip(_CORNERS, corners, strict=True)
+    )
 
 
 def _with_edges(frame: pl.DataFrame) -> pl.DataFrame:

@@ -61,10 +61,10 @@ class Scalabel(ReadOnly):
         frames, config = _document(path)
         annotations = _labels(path, frames, "annotations")
         names = _leaves(path, config.get("categories") or [])
-        known = pl.DataFrame({"category_id": names, "name": names}, {"category_id": pl.String, "name": pl.String})
+        categories = pl.DataFrame({"category_id": names, "name": names}, {"category_id": pl.String, "name": pl.String})
         return {
             "images": _images(frames, config),
-            "categories": known if names else categories_of(annotations),
+            "categories": categories if names else categories_of(annotations),
             "annotations": annotations,
         }
 

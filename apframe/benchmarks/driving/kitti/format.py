@@ -102,19 +102,19 @@ class Kitti(Format):
         """List further losses: see `Format.further_losses`."""
         if table not in ("annotations", "detections"):
             return []
-        found = rounded_sizes(frame)
-        said = _sayable(frame)
+        losses = rounded_sizes(frame)
+        stored = _sayable(frame)
         for name in (name for name in (*_UNKNOWN, *CUBOID) if name in frame.columns):
-            lost = frame[name].is_not_null() & said[name].is_null()
-            found.append((name, lost, "left out: not a valid number, or the one for unknown"))
-        again = with_cuboids(table, _before_camera(said))
-        found.append(("cuboid_z", again["cuboid_z"] != said["cuboid_z"], "rounded: the files store the bottom of cuboids"))
+            lost = frame[name].is_not_null() & stored[name].is_null()
+            losses.append((name, lost, "left out: not a valid number, or the one for unknown"))
+        again = with_cuboids(table, _before_camera(stored))
+        losses.append(("cuboid_z", again["cuboid_z"] != stored["cuboid_z"], "rounded: the files store the bottom of cuboids"))
         if table == "annotations":
             is_region = frame["category_id"] == _REGION
             for name in (name for name in ("is_crowd", "ignore") if name in frame.columns):
-                found.append((name, frame[name] & ~is_region, f"left out except in {_REGION}"))
-                found.append((name, ~frame[name] & is_region, f"becomes true in {_REGION}"))
-        return [(name, flags.fill_null(False), what) for name, flags, what in found]
+                losses.append((name, frame[name] & ~is_region, f"left out except in {_REGION}"))
+                losses.append((name, ~frame[name] & is_region, f"becomes true in {_REGION}"))
+        return [(name, flags.fill_null(False), what) for name, flags, what in losses]
 
 
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:

@@ -23,8 +23,8 @@ Source: `breakdown_generator.cc` and `detection_metrics.cc` of waymo-open-datase
 >>> car = dict(zip((*_CENTRE, *_SIDES, "cuboid_yaw"), ([29.8], [0.0], [0.0], [4.0], [2.0], [1.5], [0.0])))
 >>> car |= {"image_id": [1], "category_id": ["TYPE_VEHICLE"], "level": [1], "n_points": [9]}
 >>> names = {"category_id": ["TYPE_VEHICLE"], "name": ["TYPE_VEHICLE"]}
->>> found = evaluate(Dataset({"image_id": [1]}, names, car), car | {"cuboid_x": [30.2], "score": [0.9]}, WAYMO)
->>> found.by(SIZE, level="category").filter(name="TYPE_VEHICLE").select("size", "AP_L1").rows()
+>>> evaluation = evaluate(Dataset({"image_id": [1]}, names, car), car | {"cuboid_x": [30.2], "score": [0.9]}, WAYMO)
+>>> evaluation.by(SIZE, level="category").filter(name="TYPE_VEHICLE").select("size", "AP_L1").rows()
 [('[0, 7)', 1.0), ('[7, inf)', 0.0)]
 """
 
@@ -97,9 +97,10 @@ class _OfCamera(Breakdown):
         pairs, seen = _overlapping(inputs), [_sights(frame) for frame in (inputs.annotations, inputs.detections)]
         camera = _cameras(inputs.annotations, seen[0])
         for name in _CAMERAS:
-            expected, found = (flags[name] for flags in seen)
-            part = _with(inputs, inputs.annotations.filter(expected), inputs.detections.filter(found))
-            yield name, _of_annotations(part, _renumbered(pairs, found, expected), camera.filter(expected) == name)
+            sees_annotation, sees_detection = (flags[name] for flags in seen)
+            part = _with(inputs, inputs.annotations.filter(sees_annotation), inputs.detections.filter(sees_detection))
+            is_own = camera.filter(sees_annotation) == name
+            yield name, _of_annotations(part, _renumbered(pairs, sees_detection, sees_annotation), is_own)
 
 
 def refuse_others(inputs: Inputs) -> None:

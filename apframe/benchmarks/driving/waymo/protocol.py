@@ -71,19 +71,19 @@ class AddDifficultyLevel(Rule):
         """
         annotations = inputs.dataset.annotations
         refuse_unusable(inputs, "annotations", ["level", "n_points"])
-        known, few = "level" in annotations.columns, pl.lit(2)
+        has_levels, few = "level" in annotations.columns, pl.lit(2)
         if "n_points" in annotations.columns:
             few = pl.when(pl.col("n_points").fill_null(0) <= _FEW).then(2).otherwise(1)
-        elif not known:
+        elif not has_levels:
             return inputs
-        if known:
-            given = annotations["level"]
-            if given.dtype == pl.Boolean:
+        if has_levels:
+            levels = annotations["level"]
+            if levels.dtype == pl.Boolean:
                 raise ColumnError("must hold 1, 2 or null, not true and false", table="annotations", column="level")
-            unknown = ~given.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
+            unknown = ~levels.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
             refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "use null if it is unknown")
-            annotations = annotations if given.dtype.is_integer() else annotations.with_columns(given.cast(pl.Int64))
-        level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
+            annotations = annotations if levels.dtype.is_integer() else annotations.with_columns(levels.cast(pl.Int64))
+        level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if has_levels else few
         return inputs.with_annotations(annotations.with_columns(level=level))
 
 

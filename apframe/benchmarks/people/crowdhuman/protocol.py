@@ -53,21 +53,21 @@ class ClipBoxes(Rule):
         A note counts images of unknown size, whose boxes remain unchanged. It excludes images without detections, as nothing is
         compared with their boxes.
         """
-        dataset, found = inputs.dataset, inputs.detections
+        dataset, detections = inputs.dataset, inputs.detections
         images = dataset.images
-        if set(SIZE) <= set(found.columns):
-            said = found.group_by("image_id").agg(pl.col(SIZE).max().name.suffix("_found"))
-            images = images.join(said, on="image_id", how="left", maintain_order="left")
+        if set(SIZE) <= set(detections.columns):
+            sizes_of_detections = detections.group_by("image_id").agg(pl.col(SIZE).max().name.suffix("_found"))
+            images = images.join(sizes_of_detections, on="image_id", how="left", maintain_order="left")
             sizes = [pl.coalesce(name, f"{name}_found").alias(name) for name in SIZE]
             images = images.with_columns(sizes).drop(f"{name}_found" for name in SIZE)
-            found = found.drop(SIZE)
+            detections = detections.drop(SIZE)
         sized = images.select("image_id", *SIZE)
         unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
-        boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are derived from another shape later
-        annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
-        n = int(is_known(unknown, found["image_id"].unique()).sum())
+        boxed = {"x", "width"} <= set(detections.columns)  # otherwise their boxes are derived from another shape later
+        annotations, detections = _clipped(dataset.annotations, sized), _clipped(detections, sized) if boxed else detections
+        n = int(is_known(unknown, detections["image_id"].unique()).sum())
         note = Note("{} of unknown size: boxes are not cut off at the edges there", [Count("image", n)])
-        return replace(inputs.with_dataset(dataset.part(images, annotations)), detections=found).saying(note)
+        return replace(inputs.with_dataset(dataset.part(images, annotations)), detections=detections).saying(note)
 
 
 def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:

@@ -163,12 +163,12 @@ def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFr
     """Return the images and the faces of the MATLAB files of a folder."""
     import numpy as np  # only MATLAB's files need it
 
-    found = [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
-    found = [(path, name) for path, name in found if split in (None, name)]
-    if len(found) != 1:
-        names = listed([path.name for path, _ in found]) or "none"
+    matlab_files = [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
+    matlab_files = [(path, name) for path, name in matlab_files if split in (None, name)]
+    if len(matlab_files) != 1:
+        names = listed([path.name for path, _ in matlab_files]) or "none"
         raise FormatError(f"needs one file such as wider_face_val.mat, but has {names}", path=folder)
-    path, split = found[0]
+    path, split = matlab_files[0]
     cells = _loaded(path, ("event_list", "file_list", "face_bbx_list"))
     n_files = list(map(np.size, cells["file_list"]))
     events = _names_in(path, "event_list", cells["event_list"])

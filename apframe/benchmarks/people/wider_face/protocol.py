@@ -37,15 +37,15 @@ class AnnotatedImagesOnly(Rule):
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Set `ignore` for these detections, with a note of their number."""
-        found = inputs.detections
-        without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
-        known = flags(found, "ignore")
-        images = found["image_id"].filter(without).unique(maintain_order=True).to_list()
+        detections = inputs.detections
+        without = ~is_known(detections["image_id"], inputs.annotations["image_id"].unique())
+        ignored = flags(detections, "ignore")
+        images = detections["image_id"].filter(without).unique(maintain_order=True).to_list()
         on = Count("image", len(images), detail=" without annotations", ids=images[:5])
         kit = f"the program of the benchmark {inputs.protocol.name} skips these images"
         note = Note(f"{{}}: ignored; {kit}", [Count("detection", int(without.sum())), on], " on ")
-        ignore = without if known is None else without | known
-        return replace(inputs, detections=found.with_columns(ignore=ignore)).saying(note)
+        ignore = without if ignored is None else without | ignored
+        return replace(inputs, detections=detections.with_columns(ignore=ignore)).saying(note)
 
     def states(self, inputs: Inputs) -> States:
         """Ignore detections with `ignore` if they are unmatched."""

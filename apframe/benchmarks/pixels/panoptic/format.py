@@ -79,7 +79,7 @@ class CocoPanoptic(ReadOnly):
         _, images = _document(path)
         segments, fields = _segments(path, images)
         maps = _label_maps(path, images)
-        found = pl.DataFrame(
+        detections = pl.DataFrame(
             {
                 "image_id": pl.Series([image["image_id"] for image, _ in segments], dtype=maps["image_id"].dtype),
                 "category_id": fields.whole("category_id"),
@@ -90,8 +90,8 @@ class CocoPanoptic(ReadOnly):
             _refuse_missing_images(path, maps["image_id"], dataset)
             _check_empty([image for image in images if not image[_SEGMENTS]], maps, dataset)
             if dataset.merged is None:
-                _refuse_unknown_categories(path, found, dataset)
-        return found
+                _refuse_unknown_categories(path, detections, dataset)
+        return detections
 
 
 def _json_of(path: Path) -> Path:
@@ -175,11 +175,11 @@ def _check_empty(empty: list[dict[str, Any]], maps: pl.DataFrame, dataset: Datas
     refuse_unlisted(shared, shared.clear(), both)
 
 
-def _refuse_unknown_categories(path: Path, found: pl.DataFrame, dataset: Dataset) -> None:
-    known = dataset.core("categories")["category_id"]
-    if known.dtype != found["category_id"].dtype:
+def _refuse_unknown_categories(path: Path, detections: pl.DataFrame, dataset: Dataset) -> None:
+    category_ids = dataset.core("categories")["category_id"]
+    if category_ids.dtype != detections["category_id"].dtype:
         return  # the comparison of ids reports it
-    unknown = found.filter(~is_known(found["category_id"], known))
+    unknown = detections.filter(~is_known(detections["category_id"], category_ids))
     if unknown.height:
         ids = unknown["category_id"].unique(maintain_order=True).to_list()
         where = unknown["image_id"].unique(maintain_order=True).to_list()

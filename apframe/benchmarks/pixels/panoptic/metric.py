@@ -22,10 +22,10 @@ class PanopticQuality(OfSums):
     >>> from apframe.metrics.cells import Cell, Cells
     >>> from apframe.metrics.weights import Weights
     >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
-    >>> {name: found.item() for name, found in PanopticQuality().read(cells, Weights.once(2)).items()}
+    >>> {name: value.item() for name, value in PanopticQuality().read(cells, Weights.once(2)).items()}
     {'pq': 0.5, 'sq': 0.75, 'rq': 0.6666666666666666}
-    >>> made = PanopticQuality().influence(cells, Weights.once(2))["rq"]
-    >>> made.detections.round(3).tolist(), made.annotations.round(3).tolist()
+    >>> influence = PanopticQuality().influence(cells, Weights.once(2))["rq"]
+    >>> influence.detections.round(3).tolist(), influence.annotations.round(3).tolist()
     ([[0.444, -0.222]], [[-0.222]])
     """
 

@@ -25,8 +25,8 @@ class PanopticIoU(Similarity):
 
     >>> road = pl.DataFrame({"cell": [1], "segment_id": [5], "area": [80.0], "is_crowd": [False]})
     >>> overlaps = [[{"segment_id": 5, "pixels": 60}]]
-    >>> found = pl.DataFrame({"cell": [1], "segment_id": [9], "area": [90.0], "void_area": [20.0], "overlaps": overlaps})
-    >>> PanopticIoU().pair(found, road, min_similarity=0.5)["similarity"].round(4).to_list()
+    >>> detections = pl.DataFrame({"cell": [1], "segment_id": [9], "area": [90.0], "void_area": [20.0], "overlaps": overlaps})
+    >>> PanopticIoU().pair(detections, road, min_similarity=0.5)["similarity"].round(4).to_list()
     [0.6667]
     """
 
@@ -52,10 +52,10 @@ class PanopticIoU(Similarity):
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, min_similarity: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
-        found, expected, shared = shared_pixels(detections, annotations)
+        detected, expected, shared = shared_pixels(detections, annotations)
         alike = shared.filter(~pl.col("is_crowd")).select("detection", "annotation", similarity=self.of_segments)
         crowds = expected.filter("is_crowd").unique("cell", keep="last", maintain_order=True)
-        inside = found.join(crowds, on="cell").join(
+        inside = detected.join(crowds, on="cell").join(
             shared.select("detection", "annotation", "pixels"), on=["detection", "annotation"], how="left"
         )
         share = (pl.col("void") + pl.col("pixels").fill_null(0)) / pl.col("found_area")
@@ -107,8 +107,8 @@ def shared_pixels(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[
 
     >>> road = pl.DataFrame({"cell": [1], "segment_id": [5], "area": [80.0], "is_crowd": [False]})
     >>> overlaps = [[{"segment_id": 5, "pixels": 60}, {"segment_id": 6, "pixels": 10}]]
-    >>> found = pl.DataFrame({"cell": [1], "area": [90.0], "void_area": [20.0], "overlaps": overlaps})
-    >>> shared_pixels(found, road)[2].select("detection", "annotation", "pixels").collect().rows()
+    >>> detections = pl.DataFrame({"cell": [1], "area": [90.0], "void_area": [20.0], "overlaps": overlaps})
+    >>> shared_pixels(detections, road)[2].select("detection", "annotation", "pixels").collect().rows()
     [(0, 0, 60)]
     """
     if missing := [name for name in ("void_area", "overlaps") if name not in detections.columns]:
@@ -118,8 +118,8 @@ def shared_pixels(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[
         wrong = ~(detections[name] >= (name == "area")).fill_null(False)
         problem = f"{name} is not {'a positive number' if name == 'area' else 'at least 0'}"
         refuse_rows("detections", detections, wrong, problem, "give numbers of pixels, or remove these rows")
-    found = detections.lazy().select("cell", found_area="area", void="void_area").with_row_index("detection")
+    detected = detections.lazy().select("cell", found_area="area", void="void_area").with_row_index("detection")
     expected = annotations.lazy().select("cell", "segment_id", "area", "is_crowd").with_row_index("annotation")
     overlaps = detections.lazy().select("overlaps").with_row_index("detection").explode("overlaps").unnest("overlaps")
-    shared = found.join(overlaps.filter(pl.col("pixels") > 0), on="detection").join(expected, on=["cell", "segment_id"])
-    return found, expected, shared
+    shared = detected.join(overlaps.filter(pl.col("pixels") > 0), on="detection").join(expected, on=["cell", "segment_id"])
+    return detected, expected, shared

@@ -26,8 +26,8 @@ class SingleBoxIoU(Similarity):
     Thresholds are rounded to single precision before the comparison.
 
     >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [10.0, 4.0], "height": [1.0, 2.0]})
-    >>> found = boxes.with_columns(width=pl.Series([7.0, 1.0]))
-    >>> SingleBoxIoU().pair(found, boxes.with_columns(is_crowd=False), min_similarity=0.7).rows()
+    >>> detections = boxes.with_columns(width=pl.Series([7.0, 1.0]))
+    >>> SingleBoxIoU().pair(detections, boxes.with_columns(is_crowd=False), min_similarity=0.7).rows()
     [(0, 0, 0.699999988079071)]
     """
 
@@ -54,10 +54,11 @@ class SingleMaskIoU(MaskSimilarity):
 
     Source: `mask_iou` of ultralytics, `utils/metrics.py`, whose masks have a smaller size.
 
-    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 5], "counts": [0, 7, 3]}'})
-    >>> truth = found.rename({"detection_id": "annotation_id"}).with_columns(
+    >>> mask = '{"size": [2, 5], "counts": [0, 7, 3]}'
+    >>> detections = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": mask})
+    >>> truth = detections.rename({"detection_id": "annotation_id"}).with_columns(
     ...     mask=pl.lit('{"size": [2, 5], "counts": [0, 10]}'), is_crowd=False)
-    >>> SingleMaskIoU().pair(found, truth, min_similarity=0.7).rows()
+    >>> SingleMaskIoU().pair(detections, truth, min_similarity=0.7).rows()
     [(0, 0, 0.699999988079071)]
     """
 

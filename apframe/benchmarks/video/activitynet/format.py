@@ -111,12 +111,12 @@ class ActivityNet(Format):
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
         clashes = [name for name in frame.columns if name in _taken(table)]
-        found = [
+        losses = [
             (name, frame[name].is_not_null(), "left out: this name means something else in these files") for name in clashes
         ]
         if table == "images" and frame.schema.get("subset", pl.String()) != pl.String:
-            found.append(("subset", frame["subset"].is_not_null(), "left out: not text"))
-        return found
+            losses.append(("subset", frame["subset"].is_not_null(), "left out: not text"))
+        return losses
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def _taken(table: str) -> set[str]:
 
 def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: Set[tuple[str, str]]) -> list[dict[str, Any]]:
     """Return these columns and the attributes as JSON rows, without nulls."""
-    known = {column.name for column in TABLES[table]} | _taken(table)
-    attributes = [name for name in frame.columns if name not in known]
+    reserved = {column.name for column in TABLES[table]} | _taken(table)
+    attributes = [name for name in frame.columns if name not in reserved]
     as_json = {name for owner, name in json_columns if owner == table}
     rows: list[dict[str, Any]] = json.loads(json_rows(table, frame[[*names, *attributes]], as_json))
     return rows
