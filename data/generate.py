@@ -160,10 +160,10 @@ def make_detections(
         + model.small * (side < 32)
         + model.night * objects["night"].to_numpy()
     )
-    found = rng.random(len(box)) < sigmoid(logit)
-    second = found & (rng.random(len(box)) < model.duplicates)
+    is_found = rng.random(len(box)) < sigmoid(logit)
+    second = is_found & (rng.random(len(box)) < model.duplicates)
     # row numbers of the objects: found ones, their second boxes, and members of crowds
-    hit, again = np.flatnonzero(found & ~crowd), np.flatnonzero(second & ~crowd)
+    hit, again = np.flatnonzero(is_found & ~crowd), np.flatnonzero(second & ~crowd)
     member = np.repeat(np.flatnonzero(crowd), rng.integers(2, 6, crowd.sum()))
     near = np.empty(0, np.int64)
     if n is not None:
@@ -250,8 +250,8 @@ def main() -> None:
             make_detections(rng, model, images, categories, annotations).write_json(options.out / f"{name}.json")
     else:
         for n in options.detections:
-            found = make_detections(rng, Model(), images, categories, annotations, n)
-            found.write_json(options.out / f"detections_{n}.json")
+            detections = make_detections(rng, Model(), images, categories, annotations, n)
+            detections.write_json(options.out / f"detections_{n}.json")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def write(folder: Path, files: dict[str, list[str]]) -> None:
 
 def visdrone(folder: Path, rng: np.random.Generator) -> None:
     truth: dict[str, list[str]] = {}
-    found: dict[str, list[str]] = {}
+    detections: dict[str, list[str]] = {}
     for image in range(1, 41):
         lines, results = [], []
         for category in rng.choice(list(SHARES), rng.integers(4, 20), p=list(SHARES.values())).tolist():
@@ -48,14 +48,14 @@ def visdrone(folder: Path, rng: np.random.Generator) -> None:
             box = [*rng.integers(0, (1250, 680)), *rng.integers(15, 60, 2)]
             results.append(",".join(map(str, [*box, score(rng, 0.35), int(rng.choice([CARS, WALKERS])), -1, -1])))
         name = f"{image:07}_d"
-        truth[name], found[name] = lines, rng.permutation(results).tolist()
+        truth[name], detections[name] = lines, rng.permutation(results).tolist()
     write(folder / "annotations", truth)
-    write(folder / "results", found)
+    write(folder / "results", detections)
 
 
 def dota(folder: Path, rng: np.random.Generator) -> None:
     truth: dict[str, list[str]] = {}
-    found: dict[str, list[str]] = {f"Task1_{name}": [] for name in SHIPS}
+    detections: dict[str, list[str]] = {f"Task1_{name}": [] for name in SHIPS}
     for image in range(1, 21):
         lines = ["imagesource:made", "gsd:0.3"]
         for name in rng.choice(SHIPS, rng.integers(3, 12), p=[0.5, 0.4, 0.1]).tolist():
@@ -71,13 +71,13 @@ def dota(folder: Path, rng: np.random.Generator) -> None:
                 moved = corners(
                     centre + rng.normal(0, 0.05, 2) * length, sides * rng.normal(1, 0.06, 2), angle + rng.normal(0, 0.1)
                 )
-                found[f"Task1_{name}"].append(" ".join([f"P{image:04}", str(score(rng, 0.75)), *moved]))
+                detections[f"Task1_{name}"].append(" ".join([f"P{image:04}", str(score(rng, 0.75)), *moved]))
         for name in rng.choice(SHIPS, rng.poisson(1)).tolist():
             stray = corners(rng.uniform(50, 950, 2), rng.uniform(15, 50, 2), rng.uniform(0, 3))
-            found[f"Task1_{name}"].append(" ".join([f"P{image:04}", str(score(rng, 0.35)), *stray]))
+            detections[f"Task1_{name}"].append(" ".join([f"P{image:04}", str(score(rng, 0.35)), *stray]))
         truth[f"P{image:04}"] = lines
     write(folder / "labelTxt", truth)
-    write(folder / "results", found)
+    write(folder / "results", detections)
 
 
 def corners(centre: np.ndarray, sides: np.ndarray, angle: float) -> list[str]:

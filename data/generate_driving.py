@@ -158,29 +158,27 @@ def find(rng: np.random.Generator, model: Model, objects: pl.DataFrame, images: 
     chance += (
         model.rain * (objects["weather"] == "rain").to_numpy() + model.night * (objects["time_of_day"] == "night").to_numpy()
     )
-    found = objects.with_columns(chance=pl.Series(chance)).filter(pl.Series(rng.random(n) < 1 / (1 + np.exp(-chance))))
-    n = found.height
-    blur = model.offset + model.blur * found["ego_distance"].to_numpy() / 10
+    hits = objects.with_columns(chance=pl.Series(chance)).filter(pl.Series(rng.random(n) < 1 / (1 + np.exp(-chance))))
+    n = hits.height
+    blur = model.offset + model.blur * hits["ego_distance"].to_numpy() / 10
     names = [
         SIMILAR.get(name, name) if wrong else name
-        for name, wrong in zip(found["category_id"], rng.random(n) < model.confusions, strict=True)
+        for name, wrong in zip(hits["category_id"], rng.random(n) < model.confusions, strict=True)
     ]
     flipped = np.pi * (rng.random(n) < model.flips)
     is_wrong = rng.random(n) < 0.12  # about the attribute
     other = {first: second for *_, first, second in CLASSES} | {second: first for *_, first, second in CLASSES}
-    logit = (
-        found["chance"].to_numpy() * 0.8 + rng.normal(0, 0.7, n) - 1.2 * (np.array(names) != found["category_id"].to_numpy())
-    )
-    true = found.with_columns(
+    logit = hits["chance"].to_numpy() * 0.8 + rng.normal(0, 0.7, n) - 1.2 * (np.array(names) != hits["category_id"].to_numpy())
+    true = hits.with_columns(
         category_id=pl.Series(names),
-        cuboid_x=found["cuboid_x"] + rng.normal(0, blur),
-        cuboid_y=found["cuboid_y"] + rng.normal(0, blur),
-        cuboid_z=found["cuboid_z"] + rng.normal(0, 0.08, n),
-        **{f"cuboid_{name}": found[f"cuboid_{name}"] * rng.lognormal(0, 0.07, n) for name in SIZES},
-        cuboid_yaw=found["cuboid_yaw"] + rng.normal(0, model.turn, n) + flipped,
-        velocity_x=found["velocity_x"] + rng.normal(0, model.speed, n),
-        velocity_y=found["velocity_y"] + rng.normal(0, model.speed, n),
-        attribute=pl.Series([other[a] if wrong else a for a, wrong in zip(found["attribute"], is_wrong, strict=True)]),
+        cuboid_x=hits["cuboid_x"] + rng.normal(0, blur),
+        cuboid_y=hits["cuboid_y"] + rng.normal(0, blur),
+        cuboid_z=hits["cuboid_z"] + rng.normal(0, 0.08, n),
+        **{f"cuboid_{name}": hits[f"cuboid_{name}"] * rng.lognormal(0, 0.07, n) for name in SIZES},
+        cuboid_yaw=hits["cuboid_yaw"] + rng.normal(0, model.turn, n) + flipped,
+        velocity_x=hits["velocity_x"] + rng.normal(0, model.speed, n),
+        velocity_y=hits["velocity_y"] + rng.normal(0, model.speed, n),
+        attribute=pl.Series([other[a] if wrong else a for a, wrong in zip(hits["attribute"], is_wrong, strict=True)]),
         score=pl.Series(1 / (1 + np.exp(-logit))),
     )
     # objects of other samples, where nothing is
@@ -259,8 +257,8 @@ def kitti_lines(objects: pl.DataFrame, *, scored: bool) -> pl.DataFrame:
     for row in objects.iter_rows(named=True):
         edges = " ".join(f"{row[name]:.2f}" for name in ("left", "top", "right", "bottom"))
         cuboid = " ".join(f"{row[name]:.2f}" for name in numbers)
-        known = f"{row['truncated']:.2f} {row['occluded']} {row['alpha']:.2f}"
-        line = f"{KITTI_TYPES[row['category_id']]} {'-1 -1 ' + known.split()[2] if scored else known} {edges} {cuboid}"
+        view = f"{row['truncated']:.2f} {row['occluded']} {row['alpha']:.2f}"
+        line = f"{KITTI_TYPES[row['category_id']]} {'-1 -1 ' + view.split()[2] if scored else view} {edges} {cuboid}"
         if not scored and row["camera_z"] > 50:
             line = f"DontCare -1 -1 -10 {edges} -1 -1 -1 -1000 -1000 -1000 -10"
         rows.append((row["image_id"], f"{line} {row['score']:.4f}" if scored else line))
@@ -279,7 +277,7 @@ def make(folder: Path) -> None:
     rng = np.random.default_rng(24)
     images = make_images(rng)
     images, annotations = make_racks(images, make_annotations(rng, images))
-    found = {name: find(rng, model, annotations, images) for name, model in MODELS.items()}
+    results = {name: find(rng, model, annotations, images) for name, model in MODELS.items()}
     scenes = folder / "scenes"
     scenes.mkdir(parents=True)
     images.drop("heading").write_parquet(scenes / "images.parquet")
@@ -288,7 +286,7 @@ def make(folder: Path) -> None:
     columns += ["velocity_x", "velocity_y", "attribute", "n_points", "ego_distance", "in_rack", "occlusion", "instance"]
     annotations.select("annotation_id", "image_id", "category_id", *columns).write_parquet(scenes / "annotations.parquet")
     write_kitti(folder / "kitti" / "label_2", kitti_lines(before_camera(annotations), scored=False), images)
-    for name, detections in found.items():
+    for name, detections in results.items():
         (folder / f"{name}.json").write_text(nuscenes_results(detections, images))
         write_kitti(folder / "kitti" / name, kitti_lines(before_camera(detections), scored=True), images)
 

@@ -36,7 +36,7 @@ def score(rng: np.random.Generator, mean: float) -> float:
 
 def citypersons(folder: Path, rng: np.random.Generator) -> None:
     images, people = [], []
-    found: dict[str, list[Row]] = {"a": [], "b": []}
+    detections: dict[str, list[Row]] = {"a": [], "b": []}
     for image in range(1, 61):
         city = CITIES[image % 3]
         images.append({"id": image, "im_name": f"{city}_{image:06}.png", "city": city, "width": 2048, "height": 1024})
@@ -52,23 +52,23 @@ def citypersons(folder: Path, rng: np.random.Generator) -> None:
                 seen = 0.97 - hidden * 0.7 * (1 - share) - 20 / height
                 if rng.random() < seen:
                     row = {"image_id": image, "category_id": 1, "bbox": shifted(rng, box, 0.05), "score": score(rng, seen)}
-                    found[name].append(row)
-        for rows, mean in zip(found.values(), (0.35, 0.4), strict=True):
+                    detections[name].append(row)
+        for rows, mean in zip(detections.values(), (0.35, 0.4), strict=True):
             for _ in range(rng.poisson(0.6)):
                 height = float(rng.uniform(30, 200))
                 box = rounded([rng.uniform(0, 1900), rng.uniform(200, 500), 0.41 * height, height])
                 rows.append({"image_id": image, "category_id": 1, "bbox": box, "score": score(rng, mean)})
     truth = {"images": images, "categories": [{"id": 1, "name": "pedestrian"}], "annotations": people}
-    for name, rows in {"val": truth, **found}.items():
+    for name, rows in {"val": truth, **detections}.items():
         (folder / f"walkers_{name}.json").write_text(json.dumps(rows) + "\n")
 
 
 def cells(values: list[Any]) -> np.ndarray:
     """A cell array of MATLAB."""
-    made = np.empty((len(values), 1), dtype=object)
+    array = np.empty((len(values), 1), dtype=object)
     for place, value in enumerate(values):
-        made[place, 0] = value
-    return made
+        array[place, 0] = value
+    return array
 
 
 def faces(folder: Path, rng: np.random.Generator) -> None:
@@ -106,7 +106,7 @@ def faces(folder: Path, rng: np.random.Generator) -> None:
 def crowdhuman(folder: Path, rng: np.random.Generator) -> None:
     truth, results = [], []
     for image in range(1, 21):
-        people, found = [], []
+        people, detections = [], []
         x = rng.uniform(-20, 60)
         for _ in range(rng.integers(3, 12)):
             height = float(rng.uniform(150, 400))
@@ -116,12 +116,12 @@ def crowdhuman(folder: Path, rng: np.random.Generator) -> None:
             people.append({"tag": tag, "fbox": box, "vbox": [*box[:3], round(0.8 * box[3], 1)], "hbox": [*box[:2], 30, 30],
                            "extra": {"ignore": int(rng.random() < 0.05)}})  # fmt: skip
             if rng.random() < 0.8:
-                found.append({"box": shifted(rng, box, 0.06), "score": score(rng, 0.75), "tag": 1})
-        found += [{"box": rounded([*rng.uniform(0, 600, 2), 80, 200]), "score": score(rng, 0.3), "tag": 1}
-                  for _ in range(rng.poisson(1.5))]  # fmt: skip
+                detections.append({"box": shifted(rng, box, 0.06), "score": score(rng, 0.75), "tag": 1})
+        detections += [{"box": rounded([*rng.uniform(0, 600, 2), 80, 200]), "score": score(rng, 0.3), "tag": 1}
+                       for _ in range(rng.poisson(1.5))]  # fmt: skip
         name = f"{image:06},made"
         truth.append({"ID": name, "gtboxes": people})
-        results.append({"ID": name, "width": 1280, "height": 720, "dtboxes": found, "gtboxes": people})
+        results.append({"ID": name, "width": 1280, "height": 720, "dtboxes": detections, "gtboxes": people})
     for name, records in (("val", truth), ("results", results)):
         (folder / f"crowd_{name}.odgt").write_text("".join(json.dumps(record) + "\n" for record in records))
 

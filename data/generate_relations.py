@@ -50,26 +50,26 @@ def relations(rng: np.random.Generator) -> dict[str, Any]:
     shares = np.array([*RELATIONS.values()])
     images = [{"id": k, "width": 640, "height": 640, "place": ("indoors", "outdoors")[k % 2]} for k in range(1, 33)]
     truth: list[Row] = []
-    found: dict[str, list[Row]] = {"model_a": [], "model_b": []}
+    results: dict[str, list[Row]] = {"model_a": [], "model_b": []}
     for image in range(1, 33):
         for _ in range(rng.integers(0, 8)):
             kind, names = int(rng.choice(len(shares), p=shares)), rng.choice(CLASSES, 2)
             boxes = [some_box(rng), some_box(rng)]
             truth.append({"id": len(truth) + 1, **relation(image, kind, names, boxes)})
-            for rows, easy in zip(found.values(), (1.5 * shares[kind] + 0.2, 0.55), strict=True):
+            for rows, easy in zip(results.values(), (1.5 * shares[kind] + 0.2, 0.55), strict=True):
                 if rng.random() < easy:
                     rows.append(relation(image, kind, names, [near(rng, box, 0.1) for box in boxes]))
                     rows[-1]["score"] = score(rng, easy)
-        for rows in found.values():
+        for rows in results.values():
             for _ in range(rng.poisson(24)):
                 kind, names = int(rng.choice(len(shares), p=shares)), rng.choice(CLASSES, 2)
                 rows.append(relation(image, kind, names, [some_box(rng), some_box(rng)]) | {"score": score(rng, 0.45)})
     categories = [{"id": number, "name": name} for number, name in enumerate(RELATIONS, 1)]
-    return {"truth": {"images": images, "categories": categories, "annotations": truth}, **found}
+    return {"truth": {"images": images, "categories": categories, "annotations": truth}, **results}
 
 
 def phrases(rng: np.random.Generator) -> dict[str, Any]:
-    images, truth, found = [], [], []
+    images, truth, detections = [], [], []
     for phrase in range(1, 61):
         kind = KINDS[phrase % 3]
         images.append({"id": phrase, "width": 640, "height": 640, "kind": kind})
@@ -78,9 +78,9 @@ def phrases(rng: np.random.Generator) -> dict[str, Any]:
             truth.append({"id": len(truth) + 1, "image_id": phrase, "category_id": 1, "bbox": box})
         for _ in range(rng.integers(4, 12)):
             box = near(rng, boxes[rng.integers(len(boxes))], 0.15) if rng.random() < 0.35 else some_box(rng)
-            found.append({"image_id": phrase, "category_id": 1, "bbox": box, "score": score(rng, 0.5)})
+            detections.append({"image_id": phrase, "category_id": 1, "bbox": box, "score": score(rng, 0.5)})
     of_truth = {"images": images, "categories": [{"id": 1, "name": "phrase"}], "annotations": truth}
-    return {"phrases": of_truth, "phrases_found": found}
+    return {"phrases": of_truth, "phrases_found": detections}
 
 
 def main() -> None:

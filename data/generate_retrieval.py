@@ -94,15 +94,15 @@ def write_run(path: Path, run: pl.LazyFrame, tag: str, decimals: int) -> None:
 
 def make_queries(rng: np.random.Generator) -> pl.DataFrame:
     """Every thing of every topic is asked about once, in mixed order, in few words or many."""
-    asked = [
+    questions = [
         (topic, TEMPLATES[k % len(TEMPLATES)].format(thing=thing, aspect=rng.choice(aspects)))
         for topic, (_, things, aspects) in TOPICS.items()
         for k, thing in enumerate(things)
     ]
-    topics, texts = zip(*(asked[k] for k in rng.permutation(len(asked))), strict=True)
+    topics, texts = zip(*(questions[k] for k in rng.permutation(len(questions))), strict=True)
     return pl.DataFrame(
         {
-            "query_id": [str(FIRST_QUERY + k) for k in range(len(asked))],
+            "query_id": [str(FIRST_QUERY + k) for k in range(len(questions))],
             "topic": topics,
             "n_words": [len(text.split()) for text in texts],
             "text": texts,

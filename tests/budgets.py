@@ -59,8 +59,8 @@ def pair(folder: Path, n_images: int, kind: str = "boxes") -> list[str]:
         row: Json = {"image_id": k // 3, "category_id": 1 + k % n_categories}
         drawn: Json = (crowd if k % 9 == 0 else square) | (points if kind == "keypoints" else {})
         annotations.append({"id": k + 1, "occluded": k % 2 == 0, "color": "red", "track": {"id": k}, **row, **drawn})
-        found = {"image_id": k // 3, "category_id": 1 + k % n_categories, "bbox": [10, 10, 20, 18], "score": 1 / (k + 2)}
-        results.append(found | shape)
+        detection = {"image_id": k // 3, "category_id": 1 + k % n_categories, "bbox": [10, 10, 20, 18], "score": 1 / (k + 2)}
+        results.append(detection | shape)
     images = [{"id": k, "width": 50, "height": 50, "weather": ("rain", "sun")[k % 2]} for k in range(n_images)]
     categories = [{"id": 1 + k, "name": name} for k, name in enumerate(("cat", "dog")[:n_categories])]
     truth = {"images": images, "categories": categories, "annotations": annotations}
@@ -74,9 +74,9 @@ def search(folder: Path) -> list[str]:
     """300 queries with ten judged documents each, and a run of a hundred."""
     rows = [(query, document) for query in range(300) for document in range(100)]
     judged = [f"{query} 0 D{7 * document} {document % 3}" for query, document in rows if document < 10]
-    found = [f"{query} Q0 D{document} {document + 1} {100 - document} run" for query, document in rows]
+    run = [f"{query} Q0 D{document} {document + 1} {100 - document} run" for query, document in rows]
     paths = [folder / "qrels.txt", folder / "run.txt"]
-    for path, lines in zip(paths, (judged, found), strict=True):
+    for path, lines in zip(paths, (judged, run), strict=True):
         path.write_text("\n".join(lines) + "\n")
     return ["rank", *map(str, paths), "-m", "AP nDCG@10 P@10"]
 
@@ -98,14 +98,14 @@ def count(job: str, code: str = "") -> Counts:
         command = [sys.executable, "-m", "tests.counted", code, *JOBS[job](Path(folder))]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=os.environ | one)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    paths = found.pop("modules")
-    found |= {
+    counts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    paths = counts.pop("modules")
+    counts |= {
         "modules": len(paths),
         "lines": sum(map(_lines, paths)),
-        "peak_kb": int(float(f"{found.pop('peak_bytes') / 1e3:.2g}")),
+        "peak_kb": int(float(f"{counts.pop('peak_bytes') / 1e3:.2g}")),
     }
-    return {name: found[name] for name in COUNTS}
+    return {name: counts[name] for name in COUNTS}
 
 
 @cache
@@ -158,15 +158,15 @@ def text(budgets: Mapping[str, Mapping[str, Any]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.budgets", description="Lower the numbers of tests/budgets.toml.")
     parser.add_argument("--because", action="append", default=[], metavar='COUNT="reason"', help="raise this number as well")
-    given = dict(reason.split("=", 1) for reason in parser.parse_args().because)
-    if unknown := {name for name, reason in given.items() if name not in COUNTS or not reason.strip()}:
+    reasons = dict(reason.split("=", 1) for reason in parser.parse_args().because)
+    if unknown := {name for name, reason in reasons.items() if name not in COUNTS or not reason.strip()}:
         parser.error(f"--because {', '.join(sorted(unknown))}: needs one of {', '.join(COUNTS)}, and a reason")
     budgets = stored()
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(JOBS, pool.map(count, JOBS), strict=True))
-    new = {job: settle(budgets.get(job, {}), found[job], given) for job in JOBS}
+        counts = dict(zip(JOBS, pool.map(count, JOBS), strict=True))
+    new = {job: settle(budgets.get(job, {}), counts[job], reasons) for job in JOBS}
     FILE.write_text(text(new))
-    too_much = [f"{job}: {said}" for job in JOBS for said in excess(new[job], found[job])]
+    too_much = [f"{job}: {reason}" for job in JOBS for reason in excess(new[job], counts[job])]
     print("\n".join(too_much or ["all numbers are kept"]))
     return int(bool(too_much))
 

@@ -53,8 +53,8 @@ class Seen(ast.NodeTransformer):
     ) -> ast.expr:
         if not self.depth:
             return node
-        made = ast.Call(ast.Name("__seen__", ast.Load()), [function, *arguments], keywords or [])
-        return ast.copy_location(made, node)
+        replacement = ast.Call(ast.Name("__seen__", ast.Load()), [function, *arguments], keywords or [])
+        return ast.copy_location(replacement, node)
 
     def operate(self, node: ast.expr, name: str, *operands: ast.expr) -> ast.expr:
         return self.call(node, ast.Attribute(ast.Name("__operator__", ast.Load()), name, ast.Load()), *operands)
@@ -87,16 +87,16 @@ class Seen(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.targets) > 1 or not isinstance(target := node.targets[0], ast.Subscript):
             return node
-        made = self.operate(node.value, "setitem", target.value, index(target.slice), node.value)
-        return ast.copy_location(ast.Expr(made), node) if self.depth else node
+        operation = self.operate(node.value, "setitem", target.value, index(target.slice), node.value)
+        return ast.copy_location(ast.Expr(operation), node) if self.depth else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
         if not self.depth or not isinstance(node.target, ast.Name):
             return node
         name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
-        made = self.operate(name, f"i{NAMES[type(node.op)].rstrip('_')}", name, node.value)
-        return ast.copy_location(ast.Assign([node.target], made), node)
+        operation = self.operate(name, f"i{NAMES[type(node.op)].rstrip('_')}", name, node.value)
+        return ast.copy_location(ast.Assign([node.target], operation), node)
 
 
 def index(node: ast.expr) -> ast.expr:

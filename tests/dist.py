@@ -48,10 +48,10 @@ def interpreter(version: str) -> str | None:
 def _python(command: Sequence[str], version: str) -> str | None:
     environment = os.environ | {"PYENV_VERSION": version}  # else pyenv starts only the versions that are switched on
     try:
-        said = subprocess.run([*command, "-c", _IS], env=environment, capture_output=True, text=True, check=True).stdout
+        output = subprocess.run([*command, "-c", _IS], env=environment, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    path, exact = said.splitlines()
+    path, exact = output.splitlines()
     return path if f"{exact}.".startswith(f"{version}.") else None
 
 

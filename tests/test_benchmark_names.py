@@ -54,5 +54,5 @@ def test_names_are_found() -> None:
 
 @pytest.mark.slow
 def test_the_core_names_no_benchmark() -> None:
-    found = [f"{name}: {line.strip()}" for name, text in texts() for line in text.splitlines() if NAME.search(line)]
-    assert found == []
+    lines = [f"{name}: {line.strip()}" for name, text in texts() for line in text.splitlines() if NAME.search(line)]
+    assert lines == []

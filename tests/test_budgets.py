@@ -36,13 +36,13 @@ def test_more_of_anything_fails_and_is_named() -> None:
 
 def test_only_a_reason_raises_a_number() -> None:
     budget = dict.fromkeys(COUNTS, 100)
-    found = budget | {"queries": 106, "numpy_rows": 105, "lines": 80}
-    assert excess(budget, found) == ["queries: 106, but 100 are allowed"]
-    assert lower(budget, found) == ["lines: 80 of 100"]
-    assert settle(budget, found, {}) == budget | {"lines": 80}
-    raised = settle(budget, found, {"queries": "areas come from Polars", "modules": "needless"})
+    counts = budget | {"queries": 106, "numpy_rows": 105, "lines": 80}
+    assert excess(budget, counts) == ["queries: 106, but 100 are allowed"]
+    assert lower(budget, counts) == ["lines: 80 of 100"]
+    assert settle(budget, counts, {}) == budget | {"lines": 80}
+    raised = settle(budget, counts, {"queries": "areas come from Polars", "modules": "needless"})
     assert raised == budget | {"lines": 80, "queries": 106, "because": {"queries": "areas come from Polars (from 100)"}}
-    assert excess(raised, found) == []
+    assert excess(raised, counts) == []
 
 
 def test_the_file_is_as_the_command_writes_it() -> None:

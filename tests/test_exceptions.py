@@ -171,8 +171,8 @@ def test_nothing_is_installed_from_an_index_that_lacks_it() -> None:
     """Neither errors nor pages say `pip install "apframe[charts]"`: apframe is on no index."""
     texts = [path for folder in ("apframe", "docs") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
     texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "notebooks").glob("*.ipynb")]
-    found = [path for path in texts if re.search(r"install\s+\\?[\"']?apframe\b|apframe\[", path.read_text())]
-    assert found == []
+    paths = [path for path in texts if re.search(r"install\s+\\?[\"']?apframe\b|apframe\[", path.read_text())]
+    assert paths == []
 
 
 @pytest.mark.parametrize("failure", ["ImportError('for NumPy 1')", "ModuleNotFoundError('for NumPy 1', name='numpy.core')"])

@@ -101,18 +101,18 @@ def modules_imported(name: str, modules: dict[str, str]) -> set[str]:
     nodes = all_nodes()[modules[name]]
     blocks = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     for_types = {id(inner) for block in blocks for inner in ast.walk(block)}
-    found = set()
+    imports = set()
     for node in nodes:
         imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             each_one = [(str(node.module), f"{node.module}.{each.name}") for each in node.names]
             imported = [inner if inner in modules else outer for outer, inner in each_one]
-        known = {each for each in imported if each in modules}
+        targets = {each for each in imported if each in modules}
         if id(node) in for_types:
             own = Path(modules[name]).parts[:-1][:1]
-            known = {each for each in known if Path(modules[each]).parts[:-1][:1] != own}
-        found |= known
-    return found - {name}
+            targets = {each for each in targets if Path(modules[each]).parts[:-1][:1] != own}
+        imports |= targets
+    return imports - {name}
 
 
 def in_cycles(imports: dict[str, set[str]]) -> set[str]:
@@ -141,8 +141,8 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 
 def test_every_package_has_its_place() -> None:
-    found = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert sorted(found - {"__pycache__", "__init__"}) == sorted(PACKAGES)
+    names = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert sorted(names - {"__pycache__", "__init__"}) == sorted(PACKAGES)
 
 
 @pytest.mark.slow
@@ -216,14 +216,16 @@ def test_functions_take_few_parameters() -> None:
     for name, nodes in all_nodes().items():
         for node in nodes:
             if isinstance(node, ast.FunctionDef):
-                taken = node.args
+                parameters = node.args
                 named = [
-                    each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs) if each.arg not in ("self", "cls")
+                    each.arg
+                    for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+                    if each.arg not in ("self", "cls")
                 ]
-                if len(named) + (taken.vararg is not None) + (taken.kwarg is not None) > 8:
+                if len(named) + (parameters.vararg is not None) + (parameters.kwarg is not None) > 8:
                     many.add((name, node.name))
-    called = {*(name.split(".")[-1] for name in HOMES), *vars(apf.Evaluation), *vars(apf.RunEvaluation), *vars(apf.Protocol)}
-    assert {name for path, name in many if not path.startswith("cli/")} <= called
+    interface = {*(name.split(".")[-1] for name in HOMES), *vars(apf.Evaluation), *vars(apf.RunEvaluation), *vars(apf.Protocol)}
+    assert {name for path, name in many if not path.startswith("cli/")} <= interface
 
 
 def test_private_names_stay_in_their_module() -> None:

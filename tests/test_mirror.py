@@ -186,11 +186,11 @@ def test_names_of_tests_can_be_read_at_a_glance() -> None:
 
 
 def test_every_test_says_what_it_tests() -> None:
-    found = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    files = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     listed = TESTED_IN.keys() | OF_A_PACKAGE
-    assert listed <= found
+    assert listed <= files
     mirrored = {own_test(module) for module in MODULES}
-    inside = {test for test in found if "/" in test and not test.startswith(APART)}
+    inside = {test for test in files if "/" in test and not test.startswith(APART)}
     inside = {test for test in inside if not is_of_benchmark(test)}
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
 

@@ -121,22 +121,22 @@ def test_a_sum_may_have_any_name_in_sql() -> None:
 
 
 def test_sql_says_what_it_calls_columns_that_differ_in_case(tmp_path: Path) -> None:
-    dataset, found = data("images", names=["Image_ID", "IMAGE_ID", ""])
-    evaluation = apf.evaluate(dataset, found, iou_thresholds=[0.5])  # to write the tables of ten takes long
-    told = r"images\.Image_ID is Image_ID_1, images\.IMAGE_ID is IMAGE_ID_2, images\.\(no name\) is unnamed"
-    with pytest.warns(RenamedColumnWarning, match=told) as caught:
+    dataset, detections = data("images", names=["Image_ID", "IMAGE_ID", ""])
+    evaluation = apf.evaluate(dataset, detections, iou_thresholds=[0.5])  # to write the tables of ten takes long
+    message = r"images\.Image_ID is Image_ID_1, images\.IMAGE_ID is IMAGE_ID_2, images\.\(no name\) is unnamed"
+    with pytest.warns(RenamedColumnWarning, match=message) as caught:
         answer = evaluation.sql('SELECT image_id, Image_ID_1, "IMAGE_ID_2", unnamed FROM images ORDER BY image_id')
     assert caught[0].filename == __file__
     assert answer.rows() == [(1, "fog", "fog", "fog"), (2, "clear", "clear", "clear"), (3, "rain", "rain", "rain")]
-    with pytest.warns(RenamedColumnWarning, match=told) as caught, evaluation.connection() as connection:
+    with pytest.warns(RenamedColumnWarning, match=message) as caught, evaluation.connection() as connection:
         assert connection.sql("FROM images").columns[-4:] == ["plain", "Image_ID_1", "IMAGE_ID_2", "unnamed"]
     assert caught[0].filename == __file__
-    with pytest.warns(RenamedColumnWarning, match=told):
+    with pytest.warns(RenamedColumnWarning, match=message):
         evaluation.write_duckdb(tmp_path / "run.duckdb")
     with duckdb.connect(tmp_path / "run.duckdb", read_only=True) as connection:
         assert connection.sql("SELECT Image_ID_1 FROM images WHERE image_id = 2").fetchall() == [("clear",)]
     evaluation.write_parquet(tmp_path / "run")
-    with pytest.warns(RenamedColumnWarning, match=told):
+    with pytest.warns(RenamedColumnWarning, match=message):
         assert apf.scan_runs(tmp_path / "run").sql("SELECT DISTINCT unnamed FROM images").height == 3
     assert evaluation.sql("SELECT count(*) FROM metrics").height == 1  # a query of other tables has nothing to do with it
 
@@ -154,16 +154,18 @@ def test_stored_sets(tables: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format_", ["coco", "label_studio", "cvat", "parquet", "arrow", "voc", "yolo", "kitti", "dota"])
 def test_formats(format_: str, tmp_path: Path) -> None:
-    dataset, found = data(*TABLES)
+    dataset, detections = data(*TABLES)
     truth, results = tmp_path / "truth", tmp_path / "results"
     apf.write_dataset(dataset, truth, format_)
-    apf.write_results(found, results, format_, dataset=dataset)
-    read, read_found = apf.read_dataset(truth, format_), apf.read_results(results, format_, dataset=dataset)
+    apf.write_results(detections, results, format_, dataset=dataset)
+    read, read_detections = apf.read_dataset(truth, format_), apf.read_results(results, format_, dataset=dataset)
     kept = {name: list(TABLES) for name in ("coco", "parquet", "arrow")}
     kept |= {"label_studio": ["images"], "cvat": ["annotations", "detections"]}
     names = [name for name in NAMES if name or format_ != "cvat"]  # which has no attributes without a name
     for table in kept.get(format_, []):
-        before, after = (found, read_found) if table == "detections" else (getattr(dataset, table), getattr(read, table))
+        before, after = (
+            (detections, read_detections) if table == "detections" else (getattr(dataset, table), getattr(read, table))
+        )
         for name in names:
             assert after[name].to_list() == before[name].to_list(), (table, name)
 
@@ -199,11 +201,11 @@ def test_curves_and_measures_of_lists() -> None:
 
 
 def test_updates_of_an_evaluator() -> None:
-    dataset, found = data("detections")
+    dataset, detections = data("detections")
     evaluator = apf.Evaluator(dataset)
-    for part in (found.head(3), found.tail(2), found.tail(2)):  # the last one is the padding of a sampler
+    for part in (detections.head(3), detections.tail(2), detections.tail(2)):  # the last one is the padding of a sampler
         evaluator.update(part)
-    assert evaluator.compute().by("^x.*$").equals(apf.evaluate(dataset, found).by("^x.*$"))
+    assert evaluator.compute().by("^x.*$").equals(apf.evaluate(dataset, detections).by("^x.*$"))
 
 
 def test_charts() -> None:
@@ -222,8 +224,8 @@ def test_charts() -> None:
 
 def test_five_thousand_attributes(tmp_path: Path) -> None:
     names = [f"attribute {number}" for number in range(4990)] + PATTERNS
-    dataset, found = data("annotations", names=names)
-    evaluation = apf.evaluate(dataset, found)
+    dataset, detections = data("annotations", names=names)
+    evaluation = apf.evaluate(dataset, detections)
     assert evaluation.by("*").equals(evaluation.by("plain").rename({"plain": "*"}))
     assert evaluation.sql('SELECT "*", "attribute 4989" FROM annotations LIMIT 1').row(0) == ("fog", "fog")
     evaluation.write_parquet(tmp_path / "run")
@@ -236,9 +238,9 @@ def test_five_thousand_attributes(tmp_path: Path) -> None:
 def test_shards(tmp_path: Path) -> None:
     """Each attribute divides the shards as `plain` does, and as it divides the whole."""
     names = [*PATTERNS, "", "a.b", "select", "value", "len"]
-    dataset, found = data(*TABLES, names=names)
-    apf.write_shards(dataset, found, tmp_path / "shards", 2)
-    parts, whole = apf.evaluate_shards(tmp_path / "shards"), apf.evaluate(dataset, found)
+    dataset, detections = data(*TABLES, names=names)
+    apf.write_shards(dataset, detections, tmp_path / "shards", 2)
+    parts, whole = apf.evaluate_shards(tmp_path / "shards"), apf.evaluate(dataset, detections)
     for table in ("images", "annotations", "detections"):
         expected = whole.by(f"{table}.plain")
         for name in ["plain", *names]:

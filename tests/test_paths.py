@@ -226,8 +226,8 @@ def test_a_pipe_that_is_wrong_is_looked_at_no_further(pipe: Callable[..., Path])
 
 def test_pipes_are_checked(pipe: Callable[..., Path]) -> None:
     wrong = SMALL | {"annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, -1, 9]}]}
-    found = apf.check(pipe(json.dumps(wrong), "truth"), pipe(json.dumps([FOUND[0] | {"score": None}]), "results"))
-    assert found.filter(pl.col("severity") == "error")["check"].to_list() == ["invalid_value", "invalid_value"]
+    findings = apf.check(pipe(json.dumps(wrong), "truth"), pipe(json.dumps([FOUND[0] | {"score": None}]), "results"))
+    assert findings.filter(pl.col("severity") == "error")["check"].to_list() == ["invalid_value", "invalid_value"]
 
 
 @pytest.mark.parametrize(
@@ -307,15 +307,15 @@ def test_no_file_has_such_a_name(read: Callable[[str], object], name: str) -> No
 @pytest.mark.parametrize("name", NO_NAMES.values(), ids=NO_NAMES)
 @pytest.mark.parametrize("files", [{"list.txt": "{}\n"}, {"list.txt": "{}.jpg\n"}, {"data.yaml": "names: [cat]\nval: '{}'\n"}])
 def test_nor_do_files_that_are_listed(tmp_path: Path, files: dict[str, str], name: str) -> None:
-    given = {"data.yaml": "names: [cat]\nval: list.txt\n"} | {file: text.format(name) for file, text in files.items()}
+    contents = {"data.yaml": "names: [cat]\nval: list.txt\n"} | {file: text.format(name) for file, text in files.items()}
     with pytest.raises(FormatError):
-        apf.read_dataset(written(tmp_path, given), "yolo")
+        apf.read_dataset(written(tmp_path, contents), "yolo")
 
 
 def test_a_list_of_images_that_is_no_text(tmp_path: Path) -> None:
-    given = {"data.yaml": "names: [cat]\nval: list.txt\n", "list.txt": bytes(range(256)) * 20}
+    contents = {"data.yaml": "names: [cat]\nval: list.txt\n", "list.txt": bytes(range(256)) * 20}
     with pytest.raises(FormatError, match=r"list.txt: line \d+ is not UTF-8 text"):
-        apf.read_dataset(written(tmp_path, given))
+        apf.read_dataset(written(tmp_path, contents))
 
 
 @pytest.mark.slow

@@ -63,10 +63,10 @@ def assert_same(mine: list[pl.DataFrame], theirs: list[pl.DataFrame]) -> None:
 def test_results_cross_processes(method: str, tmp_path: Path) -> None:
     results = evaluated(tmp_path)
     with ProcessPoolExecutor(1, mp_context=get_context(method)) as processes:
-        said, sent_back = processes.submit(answer, results).result()
+        answers, sent_back = processes.submit(answer, results).result()
     for name, result in results.items():
         expected = tables(result)
-        assert_same(said[name], expected)
+        assert_same(answers[name], expected)
         assert_same(tables(sent_back[name]), expected)
 
 

@@ -91,8 +91,8 @@ def test_what_has_not_begun_is_not_done_after_an_error() -> None:
         return 1 // number
 
     with pool() as others:
-        made = map_lazily(others, work, range(100))
+        outcomes = map_lazily(others, work, range(100))
         threading.Timer(0.05, goes_on.set).start()
         with pytest.raises(ZeroDivisionError):
-            next(made)
+            next(outcomes)
     assert len(begun) < 6

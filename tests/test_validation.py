@@ -89,22 +89,22 @@ def test_annotations_are_left_out(problem: str, fields: dict[str, Any], kind: st
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize(("problem", "fields"), BAD_DETECTIONS.items())
 def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:
-    found: Any = found_with(fields)
+    detections: Any = found_with(fields)
     if kind == "file":
-        found = as_file(found, tmp_path / "found.json")
+        detections = as_file(detections, tmp_path / "found.json")
     with pytest.raises(InputError):
-        apf.evaluate(truth_with(), found)
+        apf.evaluate(truth_with(), detections)
     with pytest.warns(InvalidRowsWarning, match=r"left out: 1 detection \(.*: row 3\)$|1 detection \(.*: 3\)$"):
-        evaluation = apf.evaluate(truth_with(), found, invalid="drop")
+        evaluation = apf.evaluate(truth_with(), detections, invalid="drop")
     assert evaluation.summary.equals(EXPECTED)
     assert evaluation.notes == (f"left out: 1 detection ({problem})",)
 
 
 @pytest.mark.slow
 def test_all_kinds_at_once_and_what_shows_them(tmp_path: Path) -> None:
-    truth, found = truth_with(*BAD_ANNOTATIONS.values()), found_with(*BAD_DETECTIONS.values())
+    truth, detections = truth_with(*BAD_ANNOTATIONS.values()), found_with(*BAD_DETECTIONS.values())
     with pytest.warns(InvalidRowsWarning):
-        evaluation = apf.evaluate(truth, found, invalid="drop")
+        evaluation = apf.evaluate(truth, detections, invalid="drop")
     assert evaluation.notes[0].count("1 annotation (") == len(BAD_ANNOTATIONS)
     assert evaluation.notes[0].count("1 detection (") == len(BAD_DETECTIONS)
     last = str(evaluation).splitlines()[-1]
@@ -158,9 +158,14 @@ def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
     square, crossed = [0.0, 0, 9, 0, 9, 9, 0, 9], [0.0, 0, 9, 9, 9, 0, 0, 9]
     images, categories = {"image_id": [1]}, {"category_id": [1], "name": ["ship"]}
     truth = apf.Dataset(images, categories, {"image_id": [1, 1], "category_id": [1, 1], "corners": [square, crossed]})
-    found = {"image_id": [1, 1, 1], "category_id": [1, 1, 1], "score": [0.9, 0.8, 0.7], "corners": [square, crossed, square]}
+    detections = {
+        "image_id": [1, 1, 1],
+        "category_id": [1, 1, 1],
+        "score": [0.9, 0.8, 0.7],
+        "corners": [square, crossed, square],
+    }
     with pytest.warns(InvalidRowsWarning, match="1 annotation .corners do not go around a convex shape: 2.*1 detection"):
-        evaluation = apf.evaluate(truth, found, apf.DOTA, invalid="drop")
+        evaluation = apf.evaluate(truth, detections, apf.DOTA, invalid="drop")
     assert evaluation.metrics.select("n_positives", "n_detections").row(0) == (1, 2)
     masks = ['{"size": [4, 4], "counts": [0, 16]}', '{"size": [4, 4], "counts": [0, 99]}']
     sized = {"image_id": [1], "image_width": [4], "image_height": [4]}
@@ -186,9 +191,11 @@ def test_lines_of_csv(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_lines_of_text(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 1 2 30 40\ncat 1 2 -3 4\n", b="dog 1 2 nan 4\ndog 5 6 70 80\n")
-    found = text_folder(tmp_path / "found", a="cat .9 1 2 30 40\ncat inf 1 2 3 4\n", b="dog .8 5 6 70 80\ndog .7 1 2 3 wide\n")
+    detections = text_folder(
+        tmp_path / "found", a="cat .9 1 2 30 40\ncat inf 1 2 3 4\n", b="dog .8 5 6 70 80\ndog .7 1 2 3 wide\n"
+    )
     with pytest.warns(InvalidRowsWarning):
-        evaluation = apf.evaluate(truth, found, invalid="drop")
+        evaluation = apf.evaluate(truth, detections, invalid="drop")
     assert evaluation.summary["value"][0] == pytest.approx(1)
     assert (evaluation.notes[0].count("1 annotation"), evaluation.notes[0].count("1 detection")) == (2, 2)
     text_folder(tmp_path / "voc", comp4_det_test_cat="a .9 2 3 31 42\na .8 60 60 50 70\n")
@@ -220,17 +227,17 @@ def test_lines_are_named_by_paths_that_differ(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_negative_sides_stay_where_the_reference_keeps_them(tmp_path: Path) -> None:
-    found = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
+    detections = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
     with pytest.raises(InputError, match="width is negative"):
-        apf.evaluate(truth_with(), found, apf.VOC2007)
-    evaluation = apf.evaluate(truth_with(), found, apf.VOC2007, invalid="keep")
+        apf.evaluate(truth_with(), detections, apf.VOC2007)
+    evaluation = apf.evaluate(truth_with(), detections, apf.VOC2007, invalid="keep")
     assert evaluation.matches(0.5, "all").filter(pl.col("detection_id") > 2)["outcome"].to_list() == ["fp", "fp"]
     dropped = apf.evaluate(truth_with(), FOUND, apf.VOC2007).summary["value"][0]
     assert evaluation.summary["value"][0] < dropped
     evaluation.write_parquet(tmp_path / "run")
     assert apf.read_evaluation(tmp_path / "run").matches(0.5).equals(evaluation.matches(0.5))
     evaluator = apf.Evaluator(truth_with(), apf.VOC2007, invalid="keep")
-    evaluator.update(found)
+    evaluator.update(detections)
     assert evaluator.compute().summary.equals(evaluation.summary)
     with pytest.raises(InputError, match="score is missing"):
         apf.evaluate(truth_with(), found_with({"score": None}), apf.VOC2007, invalid="keep")
@@ -238,15 +245,15 @@ def test_negative_sides_stay_where_the_reference_keeps_them(tmp_path: Path) -> N
 
 def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = as_file(truth_with(BAD_ANNOTATIONS["width is negative"]), tmp_path / "truth.json")
-    found = as_file(FOUND, tmp_path / "found.json")
+    detections = as_file(FOUND, tmp_path / "found.json")
     with pytest.raises(SystemExit) as ended:
-        main(["eval", str(truth), str(found), "--invalid", "drop"])
+        main(["eval", str(truth), str(detections), "--invalid", "drop"])
     printed = capsys.readouterr()
     assert ended.value.code == 0
     assert printed.out.splitlines()[-1] == " left out: 1 annotation (width is negative)"
     assert printed.err.startswith("warning: rows that cannot be evaluated were left out: 1 annotation")
     with pytest.raises(SystemExit):
-        main(["eval", str(truth), str(found), "--invalid", "dropp"])
+        main(["eval", str(truth), str(detections), "--invalid", "dropp"])
     assert "did you mean drop?" in capsys.readouterr().err
 
 
@@ -291,27 +298,27 @@ def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_
     if not kept["annotations"] or not kept["detections"] or any("id" not in row for row in rows["annotations"]):
         return
     truth: Any = {"images": IMAGES, "categories": CATEGORIES, "annotations": rows["annotations"]}
-    found: Any = rows["detections"]
+    detections: Any = rows["detections"]
     sound = {table: [rows[table][k] for k in places] for table, places in kept.items()}
     with TemporaryDirectory() as folder:
         if as_files:
-            truth, found = (as_file(data, Path(folder) / name) for data, name in ((truth, "truth"), (found, "found")))
-        evaluation = apf.evaluate(truth, found, invalid="drop")
+            truth, detections = (as_file(data, Path(folder) / name) for data, name in ((truth, "truth"), (detections, "found")))
+        evaluation = apf.evaluate(truth, detections, invalid="drop")
         assert evaluation.dataset.annotations["annotation_id"].to_list() == [row["id"] for row in sound["annotations"]]
         assert evaluation.detections["detection_id"].to_list() == [k + 1 for k in kept["detections"]]
         alone = apf.evaluate({**truth_with(), "annotations": sound["annotations"]}, sound["detections"])
         assert evaluation.summary.equals(alone.summary)
-        errors = apf.check(truth, found).filter(pl.col("severity") == "error")
+        errors = apf.check(truth, detections).filter(pl.col("severity") == "error")
         n_left_out = sum(len(rows[table]) - len(kept[table]) for table in kept)
         assert errors["n_rows"].sum() == n_left_out
         if n_left_out:
             with pytest.raises(InputError) as caught:
-                apf.evaluate(truth, found)
+                apf.evaluate(truth, detections)
             assert caught.value.others.startswith(f"the first of {errors.height} kinds") == (errors.height > 1)
             again = pickle.loads(pickle.dumps(caught.value))
             assert (str(again), type(again)) == (str(caught.value), type(caught.value))
         else:
-            assert apf.evaluate(truth, found).summary.equals(alone.summary)
+            assert apf.evaluate(truth, detections).summary.equals(alone.summary)
 
 
 def test_several_faults_are_counted_and_the_first_are_shown() -> None:
@@ -341,12 +348,12 @@ def test_only_as_many_unknown_ids_follow_as_ids_were_refused() -> None:
 
 
 def test_detections_of_unknown_images_are_counted_as_faults() -> None:
-    found = found_with(BAD_DETECTIONS["score is missing"], {"image_id": 77}, {"image_id": 78})
+    detections = found_with(BAD_DETECTIONS["score is missing"], {"image_id": 77}, {"image_id": 78})
     with pytest.raises(RowError, match=r"^detections: score is missing for detection_id 3; supply it") as caught:
-        apf.evaluate(truth_with(), found)
+        apf.evaluate(truth_with(), detections)
     assert caught.value.others.startswith("the first of 2 kinds of faults in 3 rows; also detections: image_id is not among")
     with pytest.raises(RowError, match=r"score is missing for detection_id 3; supply it or remove these rows$"):
-        apf.evaluate(truth_with(), found, unknown_images="drop")
+        apf.evaluate(truth_with(), detections, unknown_images="drop")
 
 
 def test_a_missing_file_and_a_wrong_option_come_before_rows(tmp_path: Path) -> None:
@@ -370,12 +377,12 @@ def test_each_table_is_looked_at_once(invalid: str, is_sound: bool, tmp_path: Pa
     """Whether faults are raised or left out, the file is read once, and no table is checked twice."""
     problems = [] if is_sound else ["image_id is not among the images", "bbox is not a list of numbers"]
     wrong = [BAD_ANNOTATIONS[problem] for problem in problems]
-    truth, found = as_file(truth_with(*wrong), tmp_path / "truth.json"), as_file(FOUND, tmp_path / "found.json")
+    truth, detections = as_file(truth_with(*wrong), tmp_path / "truth.json"), as_file(FOUND, tmp_path / "found.json")
     looked_at, read = Counter[str](), Counter[str]()
     monkeypatch.setattr(canonical, "_check_values", counting(canonical._check_values, looked_at, lambda sieve, _: sieve.table))
     monkeypatch.setattr(coco, "read_unpacked", counting(coco.read_unpacked, read, lambda path: path.name))
     with pytest.raises(InputError) if not is_sound and invalid == "error" else nullcontext(), catch_warnings(action="ignore"):
-        apf.evaluate(truth, found, invalid=invalid)
+        apf.evaluate(truth, detections, invalid=invalid)
     assert read == {"truth.json": 1}
     assert looked_at == dict.fromkeys(("images", "categories", "annotations", "detections"), 1)
 

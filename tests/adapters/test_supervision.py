@@ -29,19 +29,19 @@ NOTHING = detections(xyxy=np.zeros((0, 4)), confidence=None, class_id=None)
 
 def test_detections_are_rows_in_the_order_of_the_images() -> None:
     two = detections(xyxy=np.array([[0.0, 0, 1, 2], [1, 1, 2, 2]]), confidence=np.array([0.5, 0.25]), class_id=np.array([1, 2]))
-    found = from_supervision([two, NOTHING, detections()], ["a", "b", "c"])
-    assert found.select(TABLES["detections"][k].name for k in range(1, 9)).rows() == [
+    frame = from_supervision([two, NOTHING, detections()], ["a", "b", "c"])
+    assert frame.select(TABLES["detections"][k].name for k in range(1, 9)).rows() == [
         ("a", 1, 0.5, 0.0, 0.0, 1.0, 2.0, 2.0),
         ("a", 2, 0.25, 1.0, 1.0, 1.0, 1.0, 1.0),
         ("c", 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0),
     ]
-    assert "name" not in found.columns
+    assert "name" not in frame.columns
 
 
 def test_names_and_tracks_that_are_not_given_are_null() -> None:
     named = detections(data={"class_name": np.array(["cat"])}, tracker_id=np.array([9]))
-    found = from_supervision([named, NOTHING, detections()], [1, 2, 3])
-    assert found.select("image_id", "name", "tracker_id").rows() == [(1, "cat", 9), (3, None, None)]
+    frame = from_supervision([named, NOTHING, detections()], [1, 2, 3])
+    assert frame.select("image_id", "name", "tracker_id").rows() == [(1, "cat", 9), (3, None, None)]
 
 
 def test_masks_are_run_lengths_and_an_iou_type_takes_them_alone() -> None:
@@ -69,13 +69,13 @@ CORNERS = np.array([[[2.0, 0], [4, 2], [2, 4], [0, 2]]])
 
 def test_rotated_boxes_are_corners() -> None:
     rotated = detections(xyxy=np.array([[0.0, 0, 4, 4]]), data={"xyxyxyxy": CORNERS, "class_name": np.array(["ship"])})
-    found = from_supervision({"a": rotated, "b": NOTHING})
-    assert found.select("image_id", "corners", "x", "name").rows() == [("a", [2.0, 0, 4, 2, 2, 4, 0, 2], None, "ship")]
-    assert from_supervision({"a": rotated}, iou_type="rotated").equals(found)
+    frame = from_supervision({"a": rotated, "b": NOTHING})
+    assert frame.select("image_id", "corners", "x", "name").rows() == [("a", [2.0, 0, 4, 2, 2, 4, 0, 2], None, "ship")]
+    assert from_supervision({"a": rotated}, iou_type="rotated").equals(frame)
     assert from_supervision({"a": rotated}, iou_type="bbox").select("x", "width", "area").rows() == [(0.0, 4.0, 16.0)]
     pytest.importorskip("shapely")
-    truth = apf.Dataset({"image_id": ["a", "b"]}, {"category_id": [3]}, found.drop("score"))
-    assert apf.evaluate(truth, found, "dota").summary["value"][0] == pytest.approx(1)
+    truth = apf.Dataset({"image_id": ["a", "b"]}, {"category_id": [3]}, frame.drop("score"))
+    assert apf.evaluate(truth, frame, "dota").summary["value"][0] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("corners", [CORNERS[:0], CORNERS[:, :3]])
@@ -99,9 +99,9 @@ def test_detections_of_the_library_are_taken(compact: bool) -> None:
         xyxy=boxes, mask=mask, confidence=np.array([0.5, 0.75], dtype=np.float32), class_id=np.array([3, 1]),
         data={"class_name": np.array(["cat", "dog"])},
     )  # fmt: skip
-    found = from_supervision([supervision.Detections.empty(), one], [1, 2], iou_type="segm")
-    truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1, 3]}, found.drop("score"))
-    evaluation = apf.evaluate(truth, found, iou_type="segm")
+    frame = from_supervision([supervision.Detections.empty(), one], [1, 2], iou_type="segm")
+    truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1, 3]}, frame.drop("score"))
+    evaluation = apf.evaluate(truth, frame, iou_type="segm")
     assert evaluation.detections.select("name", "x", "y", "width", "height", "area").rows() == [
         ("cat", 10.0, 10.0, 20.0, 10.0, 200.0),
         ("dog", 1.0, 1.0, 1.0, 1.0, 1.0),

@@ -88,8 +88,9 @@ def test_all_shapes_are_columns_in_the_order_of_the_images() -> None:
 @pytest.mark.parametrize(("iou_type", "kept"), [("bbox", "x"), ("segm", "mask"), ("keypoints", "keypoints")])
 def test_an_iou_type_takes_its_shape_alone(iou_type: str, kept: str) -> None:
     output = ONE | {"masks": np.ones((1, 3, 4), dtype=bool), "keypoints": [[[1, 2, 1]]]}
-    found = from_torchvision([output], [1], iou_type=iou_type)
-    assert [name for name in ("x", "mask", "keypoints") if name in found.columns and found[name].null_count() == 0] == [kept]
+    detections = from_torchvision([output], [1], iou_type=iou_type)
+    names = [name for name in ("x", "mask", "keypoints") if name in detections.columns]
+    assert [name for name in names if detections[name].null_count() == 0] == [kept]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +98,8 @@ def test_an_iou_type_takes_its_shape_alone(iou_type: str, kept: str) -> None:
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8])
 def test_boxes_of_any_format_and_type_are_the_same(box_format: str, box: list[float], dtype: type) -> None:
-    found = from_torchvision([ONE | {"boxes": Tensor(np.array([box], dtype=dtype))}], [1], box_format=box_format)
-    assert found.select("x", "y", "width", "height").rows() == [(10.0, 10.0, 20.0, 10.0)]
+    detections = from_torchvision([ONE | {"boxes": Tensor(np.array([box], dtype=dtype))}], [1], box_format=box_format)
+    assert detections.select("x", "y", "width", "height").rows() == [(10.0, 10.0, 20.0, 10.0)]
 
 
 def test_tensors_of_torch_are_taken() -> None:
@@ -267,8 +268,8 @@ def test_outputs_without_any_shape_are_an_error() -> None:
 
 def test_lists_of_tensors_are_arrays() -> None:
     boxes, scores = [Tensor([10.0, 10, 30, 20])], [Tensor(0.5)]
-    found = from_torchvision([{"boxes": boxes, "labels": [Tensor(3)], "scores": scores}], [7])
-    assert found.select("image_id", "category_id", "score", "x", "width").rows() == [(7, 3, 0.5, 10.0, 20.0)]
+    detections = from_torchvision([{"boxes": boxes, "labels": [Tensor(3)], "scores": scores}], [7])
+    assert detections.select("image_id", "category_id", "score", "x", "width").rows() == [(7, 3, 0.5, 10.0, 20.0)]
     broken = [[boxes[0], Tensor([1.0])]]
     with pytest.raises(RowError, match="boxes is not an array of numbers"):
         from_torchvision([{"boxes": broken, "labels": [3], "scores": [0.5]}], [7])

@@ -31,10 +31,10 @@ def result(path: str = "images/0042.jpg", **fields: Any) -> SimpleNamespace:
 
 
 def test_boxes_are_rows_with_the_names_of_classes_and_files() -> None:
-    found = from_ultralytics([result(), result("b/empty.png", boxes=boxes(0)), result("0043.jpg", boxes=boxes(2))])
+    detections = from_ultralytics([result(), result("b/empty.png", boxes=boxes(0)), result("0043.jpg", boxes=boxes(2))])
     columns = ("image_id", "category_id", "score", "x", "y", "width", "height", "name", "file_name")
     row = (3, 0.75, 10.0, 10.0, 20.0, 10.0, "cat")
-    assert found.select(columns).rows() == [
+    assert detections.select(columns).rows() == [
         ("0042", *row, "0042.jpg"),
         ("0043", *row, "0043.jpg"),
         ("0043", *row, "0043.jpg"),
@@ -46,10 +46,10 @@ def test_results_join_ids_of_the_truth_by_file_and_class() -> None:
         {"image_id": [77], "file_name": ["0042.jpg"]}, {"category_id": [18], "name": ["cat"]},
         {"image_id": [77], "category_id": [18], "x": [10], "y": [10], "width": [20], "height": [10]},
     )  # fmt: skip
-    found = from_ultralytics([result()]).drop("image_id", "category_id")
-    found = found.join(truth.images.select("image_id", "file_name"), on="file_name")
-    found = found.join(truth.categories.select("category_id", "name"), on="name")
-    assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(1)
+    detections = from_ultralytics([result()]).drop("image_id", "category_id")
+    detections = detections.join(truth.images.select("image_id", "file_name"), on="file_name")
+    detections = detections.join(truth.categories.select("category_id", "name"), on="name")
+    assert apf.evaluate(truth, detections).summary["value"][0] == pytest.approx(1)
 
 
 def test_own_ids_may_be_given() -> None:
@@ -68,19 +68,20 @@ def test_results_may_be_given_by_image_id_or_alone() -> None:
 def test_outlines_are_drawn_as_the_reference_draws_them() -> None:
     outlines = [np.array([[1, 1], [20.5, 3], [9, 25]], dtype=np.float32), np.zeros((0, 2), dtype=np.float32)]
     masks = SimpleNamespace(xy=outlines)
-    found = from_ultralytics([result(boxes=boxes(2), masks=masks), result("b.jpg", boxes=boxes(0))])
+    detections = from_ultralytics([result(boxes=boxes(2), masks=masks), result("b.jpg", boxes=boxes(0))])
     expected = reference.frPyObjects([outlines[0].ravel().tolist()], 30, 40)[0]["counts"].decode()
     nothing = reference.encode(np.zeros((30, 40), dtype=np.uint8, order="F"))["counts"].decode()
-    assert found["mask"].to_list() == [{"size": [30, 40], "counts": text} for text in (expected, nothing)]
-    assert found["area"].to_list() == [200.0, 200.0]
+    assert detections["mask"].to_list() == [{"size": [30, 40], "counts": text} for text in (expected, nothing)]
+    assert detections["area"].to_list() == [200.0, 200.0]
 
 
 @pytest.mark.parametrize(("iou_type", "kept"), [("bbox", ["x"]), ("segm", ["mask"]), ("keypoints", ["keypoints"]),
                                                 (None, ["x", "mask", "keypoints"])])  # fmt: skip
 def test_an_iou_type_takes_its_shape_alone(iou_type: str | None, kept: list[str]) -> None:
     masks = SimpleNamespace(xy=[np.array([[1, 1], [20.5, 3], [9, 25]])])
-    found = from_ultralytics([result(masks=masks, keypoints=SimpleNamespace(data=np.ones((1, 17, 3))))], iou_type=iou_type)
-    assert [name for name in ("x", "mask", "keypoints") if name in found.columns and found[name].null_count() == 0] == kept
+    detections = from_ultralytics([result(masks=masks, keypoints=SimpleNamespace(data=np.ones((1, 17, 3))))], iou_type=iou_type)
+    names = [name for name in ("x", "mask", "keypoints") if name in detections.columns]
+    assert [name for name in names if detections[name].null_count() == 0] == kept
 
 
 def test_keypoints_without_confidence_have_1() -> None:
@@ -91,17 +92,17 @@ def test_keypoints_without_confidence_have_1() -> None:
 def test_rotated_boxes_are_corners() -> None:
     corners = np.array([[[2.0, 0], [4, 2], [2, 4], [0, 2]]])
     obb = SimpleNamespace(xyxyxyxy=corners, conf=np.array([0.5]), cls=np.array([0.0]))
-    found = from_ultralytics([result(boxes=None, obb=obb)])
-    assert found["corners"].to_list() == [[2.0, 0, 4, 2, 2, 4, 0, 2]]
-    truth = apf.Dataset({"image_id": ["0042"]}, {"category_id": [0]}, found.drop("score"))
+    detections = from_ultralytics([result(boxes=None, obb=obb)])
+    assert detections["corners"].to_list() == [[2.0, 0, 4, 2, 2, 4, 0, 2]]
+    truth = apf.Dataset({"image_id": ["0042"]}, {"category_id": [0]}, detections.drop("score"))
     pytest.importorskip("shapely")
-    assert apf.evaluate(truth, found, "dota").summary["value"][0] == pytest.approx(1)
+    assert apf.evaluate(truth, detections, "dota").summary["value"][0] == pytest.approx(1)
 
 
 def test_no_results_are_no_rows() -> None:
-    found = from_ultralytics([])
-    assert found.is_empty()
-    assert found.schema["file_name"] == found.schema["name"] == pl.String
+    detections = from_ultralytics([])
+    assert detections.is_empty()
+    assert detections.schema["file_name"] == detections.schema["name"] == pl.String
 
 
 def test_results_of_the_library_are_taken() -> None:

@@ -73,9 +73,9 @@ def test_every_row_that_is_refused_is_named_wherever_the_data_is(kind: str, tmp_
 
 
 def test_a_dataset_and_detections_are_taken_as_they_are() -> None:
-    truth, found = apf.read_coco(CLEAN), apf.read_coco_results(CLEAN["detections"])
-    assert check(truth, found).is_empty()
-    assert check(truth, found.with_columns(score=0.5))["check"].to_list() == ["equal_scores"]
+    truth, detections = apf.read_coco(CLEAN), apf.read_coco_results(CLEAN["detections"])
+    assert check(truth, detections).is_empty()
+    assert check(truth, detections.with_columns(score=0.5))["check"].to_list() == ["equal_scores"]
 
 
 def test_masks_of_a_file_are_looked_at(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ MISSING = {
 
 @pytest.mark.parametrize("table", MISSING)
 def test_a_column_that_is_missing_is_a_finding(table: str) -> None:
-    truth, found = frames(CLEAN)
+    truth, detections = frames(CLEAN)
     name, problem = MISSING[table]
-    tables = truth | {"detections": found}
+    tables = truth | {"detections": detections}
     tables[table] = tables[table].drop(name)
     findings = check({table: tables[table] for table in truth}, tables["detections"])
     first = findings.row(0, named=True)
@@ -113,10 +113,10 @@ def test_a_column_that_is_missing_is_a_finding(table: str) -> None:
 
 
 def test_a_column_of_another_type_hides_nothing_in_other_tables() -> None:
-    truth, found = frames(with_rows(categories=[{"id": 9, "name": "eel"}]))
+    truth, detections = frames(with_rows(categories=[{"id": 9, "name": "eel"}]))
     truth["annotations"] = truth["annotations"].with_columns(area=pl.lit("big"))
-    found = found.with_columns(score=pl.col("score") * 100)
-    assert check(truth, found).select("severity", "check", "table").rows() == [
+    detections = detections.with_columns(score=pl.col("score") * 100)
+    assert check(truth, detections).select("severity", "check", "table").rows() == [
         ("error", "column", "annotations"),
         ("error", "duplicate_id", "categories"),
         ("warning", "score_outside_0_1", "detections"),
@@ -175,9 +175,9 @@ def test_results_are_joined_by_name_when_asked() -> None:
 
 
 def test_results_say_that_they_need_a_truth_that_is_refused() -> None:
-    truth, found = frames(CLEAN)
+    truth, detections = frames(CLEAN)
     truth["images"] = truth["images"].drop("image_id")
-    findings = check(truth, found, join_by_name="categories")
+    findings = check(truth, detections, join_by_name="categories")
     assert findings.select("table", "problem").rows()[-1] == (
         "detections",
         "detections: cannot be read without their ground truth",
@@ -313,18 +313,18 @@ NESTED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("kind", ["list", "frame"])
 def test_rows_in_memory_are_checked_and_dropped_as_files_are(rows: list[dict[str, Any]], kind: str) -> None:
     truth = rows if kind == "list" else pl.DataFrame(rows)
-    found = [row | {"score": 0.5} for row in OBJECTS if row["bbox"][2] > 0]
-    assert check(truth, found).filter(pl.col("severity") == "error")["problem"].to_list() == [
+    detections = [row | {"score": 0.5} for row in OBJECTS if row["bbox"][2] > 0]
+    assert check(truth, detections).filter(pl.col("severity") == "error")["problem"].to_list() == [
         "1 of 3 annotations: width is negative"
     ]
     with pytest.warns(InvalidRowsWarning, match="1 annotation .width is negative"):
-        assert apf.evaluate(truth, found, invalid="drop")["AP"] == pytest.approx(1)
+        assert apf.evaluate(truth, detections, invalid="drop")["AP"] == pytest.approx(1)
     with pytest.raises(RowError, match=r"width is negative .*; boxes are x, y, width, height"):
-        apf.evaluate(truth, found)
+        apf.evaluate(truth, detections)
 
 
 def test_a_box_format_that_only_the_results_have_is_said() -> None:
-    truth, found = OBJECTS[2:], [OBJECTS[2] | {"bbox": [20, 20, 30, 30], "score": 0.5}]
+    truth, detections = OBJECTS[2:], [OBJECTS[2] | {"bbox": [20, 20, 30, 30], "score": 0.5}]
     with pytest.raises(RowError, match=r"box_format applies to both sides; .* read the ground truth first: apf\.read_dataset"):
-        apf.evaluate(truth, found, box_format="xyxy")
-    assert apf.evaluate(apf.read_dataset(truth), found, box_format="xyxy")["AP"] == pytest.approx(1)
+        apf.evaluate(truth, detections, box_format="xyxy")
+    assert apf.evaluate(apf.read_dataset(truth), detections, box_format="xyxy")["AP"] == pytest.approx(1)

@@ -37,13 +37,13 @@ def test_good_cuboids(strings: bool) -> None:
 @pytest.mark.parametrize("change", ["sides", "yaw"])
 @pytest.mark.parametrize("strings", [False, True])
 def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
-    truth, found = scene(strings=strings)
+    truth, detections = scene(strings=strings)
     if change == "sides":
-        found |= {"cuboid_length": found["cuboid_width"], "cuboid_width": found["cuboid_length"]}
+        detections |= {"cuboid_length": detections["cuboid_width"], "cuboid_width": detections["cuboid_length"]}
     else:
-        found |= {"cuboid_yaw": found["cuboid_yaw"] + np.pi / 2}
-    assert named(truth, found) == [("swapped_sides", "detections")]
-    (problem,) = apf.check(truth, found).filter(pl.col("check") == "swapped_sides")["problem"]
+        detections |= {"cuboid_yaw": detections["cuboid_yaw"] + np.pi / 2}
+    assert named(truth, detections) == [("swapped_sides", "detections")]
+    (problem,) = apf.check(truth, detections).filter(pl.col("check") == "swapped_sides")["problem"]
     assert problem == (
         "100% of the annotations have a detection that fits (IoU 0.5 or more seen from above) if length and width are "
         "exchanged, but only 0% as written"
@@ -52,27 +52,28 @@ def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
 
 @pytest.mark.slow
 def test_many_false_detections_hide_nothing() -> None:
-    truth, found = scene()
-    swapped = pl.DataFrame(found).rename({"cuboid_length": "cuboid_width", "cuboid_width": "cuboid_length"})
+    truth, detections = scene()
+    swapped = pl.DataFrame(detections).rename({"cuboid_length": "cuboid_width", "cuboid_width": "cuboid_length"})
     false = pl.concat([swapped.with_columns(cuboid_y=pl.col("cuboid_y") + 500 + k, score=0.001) for k in range(99)])
     assert ("swapped_sides", "detections") in named(truth, pl.concat([swapped, false]))
 
 
 def test_few_detections_show_nothing() -> None:
-    truth, found = scene(9)
-    assert named(truth, found | {"cuboid_length": found["cuboid_width"], "cuboid_width": found["cuboid_length"]}) == []
+    truth, detections = scene(9)
+    swapped = {"cuboid_length": detections["cuboid_width"], "cuboid_width": detections["cuboid_length"]}
+    assert named(truth, detections | swapped) == []
 
 
 def test_a_side_of_zero_is_an_error_of_its_own() -> None:
-    truth, found = scene()
-    found["cuboid_width"] = np.append(found["cuboid_width"][1:], 0.0)
-    findings = apf.check(truth, found)
+    truth, detections = scene()
+    detections["cuboid_width"] = np.append(detections["cuboid_width"][1:], 0.0)
+    findings = apf.check(truth, detections)
     assert findings.filter(pl.col("severity") == "error").select("check", "rows").rows() == [("invalid_shape", ["60"])]
 
 
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 def test_degrees(table: str) -> None:
-    truth, found = scene()
-    changed = truth["annotations"] if table == "annotations" else found
+    truth, detections = scene()
+    changed = truth["annotations"] if table == "annotations" else detections
     changed["cuboid_yaw"] = np.degrees(changed["cuboid_yaw"])
-    assert ("degrees", table) in named(truth, found)
+    assert ("degrees", table) in named(truth, detections)

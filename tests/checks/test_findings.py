@@ -377,11 +377,11 @@ def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": k, "image_id": k, "category_id": 1, "bbox": [7 * k, 0, 5, 5]} for k in numbers],
     }
-    found = [row | {"bbox": [0, 900, 5, 5], "score": row["id"] / 1000} for row in truth["annotations"]]
+    detections = [row | {"bbox": [0, 900, 5, 5], "score": row["id"] / 1000} for row in truth["annotations"]]
     shifted = [row | {"image_id": row["image_id"] - 1} for row in truth["annotations"]]
 
     def shift(n: int) -> list[str]:
-        results = [*found[n:], *(row | {"score": 0.5} for row in shifted[:n])]
+        results = [*detections[n:], *(row | {"score": 0.5} for row in shifted[:n])]
         return check(truth, results).filter(check="shifted_ids")["problem"].to_list()
 
     assert shift(25) == []

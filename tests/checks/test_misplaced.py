@@ -175,9 +175,9 @@ YOLO_TRUTH = TRUTH.part(TRUTH.images.with_columns(pl.col("image_id").cast(pl.Str
 def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path: Path) -> None:
     places, printed = ORDERS[order]
     folder = lines(tmp_path / "found", places)
-    found = apf.check(YOLO_TRUTH, folder).filter(severity="warning")
-    assert found["check"].to_list() == ["field_order"]  # and no filtered results where a coordinate was read as the score
-    ((problem, remedy),) = found.select("problem", "remedy").rows()
+    warnings = apf.check(YOLO_TRUTH, folder).filter(severity="warning")
+    assert warnings["check"].to_list() == ["field_order"]  # and no filtered results where a coordinate was read as the score
+    ((problem, remedy),) = warnings.select("problem", "remedy").rows()
     assert problem.startswith(f"boxes of the detections seem to be in lines of {order}: 100% of the annotations then have a")
     script = f"{{print $1, {printed}}}"
     assert remedy == f"Write class x y width height score: awk '{script}' on each file."

@@ -82,10 +82,10 @@ def test_warning_that_nothing_matches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = files(tmp_path, results=[FOUND[0] | {"bbox": [99, 99, 40, 30]}] * 11)
-    code, printed, told = command(capsys, monkeypatch, "eval", *paths, "--by", "category_id")
+    code, printed, err = command(capsys, monkeypatch, "eval", *paths, "--by", "category_id")
     assert (code, printed.count("0.000") > 0) == (0, True)
-    assert told.startswith("warning: none of the 11 detections on images with annotations overlaps one by IoU 0.1 or more; ")
-    assert told.endswith("run `apframe check` on both to find out why\n") and told.count("\n") == 1
+    assert err.startswith("warning: none of the 11 detections on images with annotations overlaps one by IoU 0.1 or more; ")
+    assert err.endswith("run `apframe check` on both to find out why\n") and err.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -361,8 +361,8 @@ def test_names_and_tags_of_what_is_stored(
 def test_matches_are_stored_at_thresholds_that_are_evaluated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, folder = files(tmp_path), tmp_path / "a"
-    code, _, err = command(capsys, monkeypatch, "eval", *given, "--out", str(folder), "--matches", "0.5,.75")
+    paths, folder = files(tmp_path), tmp_path / "a"
+    code, _, err = command(capsys, monkeypatch, "eval", *paths, "--out", str(folder), "--matches", "0.5,.75")
     assert (code, err) == (0, "")
     assert pl.read_parquet(folder / "matches.parquet")["iou_threshold"].unique().sort().to_list() == [0.5, 0.75]
     for options, message in (
@@ -370,7 +370,7 @@ def test_matches_are_stored_at_thresholds_that_are_evaluated(
         (["--out", str(folder), "--matches", "0.51"], "error: --matches: 0.51 is not evaluated; choose from 0.5, 0.55"),
         (["--out", str(folder), "--matches", "x"], "error: --matches takes numbers separated by commas, not 'x'"),
     ):
-        code, out, err = command(capsys, monkeypatch, "eval", *given, *options)
+        code, out, err = command(capsys, monkeypatch, "eval", *paths, *options)
         assert (code, out) == (2, "") and err.startswith(message)
 
 
@@ -517,5 +517,5 @@ def test_a_manifest_that_is_cut_off_is_not_called_absent(
 
 def test_other_ways_to_ask_for_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for asked, usual in (("help", "--help"), ("--help-all", "--help"), ("help eval", "eval --help")):
-        found = command(capsys, monkeypatch, *asked.split())
-        assert found[0] == 0 and found == command(capsys, monkeypatch, *usual.split())
+        outcome = command(capsys, monkeypatch, *asked.split())
+        assert outcome[0] == 0 and outcome == command(capsys, monkeypatch, *usual.split())

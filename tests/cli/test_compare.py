@@ -84,12 +84,12 @@ def test_the_images_that_make_the_difference() -> None:
     rows = [[cell.strip() for cell in line[1:-1].split("┆")] for line in table[1:-1]]
     assert rows[0] == ["image_id", "file_name", "influence", "share", "tp_a", "fp_a", "fn_a", "tp_b", "fp_b", "fn_b"]
     a, b = (apf.evaluate(GT, path) for path in (A, B))
-    wanted = a.compare(b, level="image")
-    assert [int(row[0]) for row in rows[2:]] == wanted["image_id"].to_list()[:20]
-    assert [int(cell) for cell in rows[2][4:]] == list(wanted.row(0)[-6:])
+    expected = a.compare(b, level="image")
+    assert [int(row[0]) for row in rows[2:]] == expected["image_id"].to_list()[:20]
+    assert [int(cell) for cell in rows[2][4:]] == list(expected.row(0)[-6:])
     assert what.startswith("a: model_a, b: model_b. influence: of the image on the difference in AP;")
     assert shown == "The first 20 of 300 images are shown."
-    assert compare(GT, A, B, "--level", "image", "--csv").stdout == wanted.write_csv()
+    assert compare(GT, A, B, "--level", "image", "--csv").stdout == expected.write_csv()
     both = compare(GT, A, B, "--level", "image", "--metrics", "AP50,AR100", "--markdown").stdout.splitlines()
     assert both[0].startswith("| metric | image_id | file_name") and len(both) == 2 + 2 * 20
 
@@ -336,9 +336,9 @@ def test_a_gate_that_cannot_test_fails(tmp_path: Path) -> None:
     truth["annotations"] = [
         {"id": n + 1, "image_id": n, "category_id": 1, "bbox": [0, 0, 200, 200], "area": 40000, "iscrowd": 0} for n in range(3)
     ]
-    found = [{"image_id": 0, "category_id": 1, "bbox": [0, 0, 200, 200], "score": 0.5}]
+    detections = [{"image_id": 0, "category_id": 1, "bbox": [0, 0, 200, 200], "score": 0.5}]
     paths = [str(tmp_path / f"{name}.json") for name in ("truth", "a", "b")]
-    for path, value in zip(paths, (truth, found, found), strict=True):
+    for path, value in zip(paths, (truth, detections, detections), strict=True):
         Path(path).write_text(json.dumps(value))
     done = compare(*paths, "--fail-if-worse", "AP,APs", "--metrics", "AP")
     assert done.returncode == 4 and done.stdout.startswith("┌")

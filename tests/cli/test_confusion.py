@@ -73,9 +73,9 @@ def test_the_rows_behind_the_cells(run: Any) -> None:
 
 def test_more_cells_than_are_shown(run: Any) -> None:
     boxes = [[k * 20, 0, 10, 10] for k in range(25)]
-    found = [{"image_id": 1, "category_id": 2 + k, "bbox": box, "score": 0.5} for k, box in enumerate(boxes)]
+    detections = [{"image_id": 1, "category_id": 2 + k, "bbox": box, "score": 0.5} for k, box in enumerate(boxes)]
     truth = TRUTH | {"annotations": [{"id": k, "image_id": 1, "category_id": 1, "bbox": box} for k, box in enumerate(boxes)]}
-    code, out, _ = run(truth=truth, found=found)
+    code, out, _ = run(truth=truth, found=detections)
     assert code == 0 and out.count("thing 1 ") == 20
     assert out.splitlines()[-1] == "The other 5 cells are not larger; --csv prints all."
 

@@ -52,14 +52,14 @@ def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys
 
 @pytest.mark.slow
 def test_results_that_name_images_and_categories(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    found = str(tmp_path / "found")
-    command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
-    code, _, err = command(capsys, monkeypatch, "eval", street, found)
+    results = str(tmp_path / "found")
+    command(capsys, monkeypatch, "convert", RESULTS, results, "--to", "boxes", "--results-of", street)
+    code, _, err = command(capsys, monkeypatch, "eval", street, results)
     assert code == 1 and "; join them by name (--join-by-name images)" in err
     code, out, _ = command(
-        capsys, monkeypatch, "eval", street, found, "--join-by-name", "images", "--join-by-name", "categories"
+        capsys, monkeypatch, "eval", street, results, "--join-by-name", "images", "--join-by-name", "categories"
     )
-    assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
+    assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(results), join_by_name=['images', 'categories'])}\n")
 
 
 @pytest.mark.slow
@@ -78,12 +78,14 @@ def test_results_of_another_type_of_ids_are_not_converted(
 
 
 def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    truth, found = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
-    _, _, err = command(capsys, monkeypatch, "eval", truth, found)
-    assert f"or drop them (--drop-unknown-images); {found} was read as coco\n" in err
-    code, _, err = command(capsys, monkeypatch, "convert", found, str(tmp_path / "x"), "--to", "boxes", "--results-of", truth)
-    assert code == 1 and err.endswith(f"{found} was read as coco\n")
-    code, _, err = command(capsys, monkeypatch, "eval", truth, found, "--drop-unknown-images")
+    truth, detections = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    _, _, err = command(capsys, monkeypatch, "eval", truth, detections)
+    assert f"or drop them (--drop-unknown-images); {detections} was read as coco\n" in err
+    code, _, err = command(
+        capsys, monkeypatch, "convert", detections, str(tmp_path / "x"), "--to", "boxes", "--results-of", truth
+    )
+    assert code == 1 and err.endswith(f"{detections} was read as coco\n")
+    code, _, err = command(capsys, monkeypatch, "eval", truth, detections, "--drop-unknown-images")
     assert code == 0 and "warning: 1 of 1 detection has an unknown image_id" in err
 
 
@@ -253,8 +255,8 @@ def test_a_part_by_conditions_at_random(tmp_path: Path, capsys: Capture, monkeyp
         "--seed": "3",
     }  # fmt: skip
     out = tmp_path / "out.json"
-    given = [word for pair in chosen.items() for word in pair]
-    code, _, err = command(capsys, monkeypatch, "convert", TRUTH, str(out), "--to", "coco", *given)
+    options = [word for pair in chosen.items() for word in pair]
+    code, _, err = command(capsys, monkeypatch, "convert", TRUTH, str(out), "--to", "coco", *options)
     assert (code, err) == (0, "")
     part = apf.read_dataset(out)
     assert part.images["scene"].unique().to_list() == ["clear!"] and part.images.height == 20

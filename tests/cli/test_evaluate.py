@@ -336,8 +336,8 @@ def test_notes_on_papers_tables_go_to_stderr(options: list[str], notes: list[str
 def test_shards_have_intervals_too(street: apf.Evaluation, tmp_path: Path) -> None:
     assert apframe("shard", TRUTH, RESULTS, "--into", str(tmp_path / "shards"), "--n", "3").returncode == 0
     done = apframe("eval", str(tmp_path / "shards"), "--shards", "--intervals", "--csv")
-    found = pl.read_csv(io.StringIO(done.stdout))
-    assert found["se"].to_list() == pytest.approx(street.intervals()["se"].to_list())
+    intervals = pl.read_csv(io.StringIO(done.stdout))
+    assert intervals["se"].to_list() == pytest.approx(street.intervals()["se"].to_list())
 
 
 @pytest.mark.slow
@@ -369,9 +369,9 @@ def test_sigmas_are_given_in_the_shell(tmp_path: Path) -> None:
         "categories": [{"id": 1, "name": "hand"}],
         "annotations": [person | {"keypoints": [10, 10, 2, 50, 50, 2]}],
     }
-    found = [{"image_id": 1, "category_id": 1, "score": 0.9, "keypoints": [12, 10, 1, 50, 48, 1]}]
+    detections = [{"image_id": 1, "category_id": 1, "score": 0.9, "keypoints": [12, 10, 1, 50, 48, 1]}]
     paths = [str(tmp_path / name) for name in ("truth.json", "found.json")]
-    for path, content in zip(paths, (truth, found), strict=True):
+    for path, content in zip(paths, (truth, detections), strict=True):
         Path(path).write_text(json.dumps(content))
     done = apframe("eval", *paths, "--iou-type", "keypoints", "--sigmas", ".1,.05", "--json")
     expected = apf.evaluate(*paths, iou_type="keypoints", similarity=apf.similarity.OKS(sigmas=(0.1, 0.05)))

@@ -64,11 +64,11 @@ def test_errors_are_worse_above_zero() -> None:
 
 def test_numbers_that_are_missing() -> None:
     without_interval = rows(low=None, high=None, reason="annotations in fewer than 10 units")
-    said = "AP of new cannot be tested: annotations in fewer than 10 videos"
-    assert Gate(("AP",), {}).failures(without_interval, "video") == [said]
+    failure = "AP of new cannot be tested: annotations in fewer than 10 videos"
+    assert Gate(("AP",), {}).failures(without_interval, "video") == [failure]
     assert len(Gate((), {"AP": 0.01}).failures(without_interval)) == 1
-    said = "AP of new cannot be tested: it has no value in both models"
-    assert Gate((), {"AP": 0.01}).failures(rows(difference=None)) == [said]
+    failure = "AP of new cannot be tested: it has no value in both models"
+    assert Gate((), {"AP": 0.01}).failures(rows(difference=None)) == [failure]
 
 
 def test_reading() -> None:

@@ -38,9 +38,9 @@ def test_all_options_are_in_the_full_help(verb: str, capsys: Capture, monkeypatc
     """The short one says how to see it, where it leaves out something."""
     monkeypatch.setenv("COLUMNS", "80")
     short, full = (command(capsys, monkeypatch, verb, option)[1] for option in ("--help", "--help-all"))
-    found = app.get_command(None, verb)
-    assert found is not None
-    names = {name for param in found.params if isinstance(param, click.Option) for name in param.opts}
+    subcommand = app.get_command(None, verb)
+    assert subcommand is not None
+    names = {name for param in subcommand.params if isinstance(param, click.Option) for name in param.opts}
     assert names <= set(re.findall(r"(?<![\w-])--?[\w-]+", full))
     lines = [line for line in full.splitlines() if re.match(" +-", line)]
     left_out = [line for line in lines if line.split()[0] not in short and "--help-all" not in line]
@@ -77,9 +77,9 @@ def test_choices_in_the_help_are_those_of_the_library() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_is_called_a_file_is_a_path(verb: str) -> None:
-    found = app.get_command(None, verb)
-    assert found is not None
-    options = [each for each in found.params if isinstance(each, click.Option)]
+    subcommand = app.get_command(None, verb)
+    assert subcommand is not None
+    options = [each for each in subcommand.params if isinstance(each, click.Option)]
     not_a_file = {each.opts[0] for each in options if isinstance(each.type, click.Path) and each.metavar not in ("FILE", "DIR")}
     assert not_a_file <= {"--results-of"}
     assert all(isinstance(each.type, click.Path) for each in options if each.metavar in ("FILE", "DIR"))

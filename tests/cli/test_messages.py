@@ -121,8 +121,8 @@ def test_compare(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 def test_rank(run: str, code: int, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs have few documents and no low scores as a matter of course; their warnings are about ids and the order."""
     for style in ([], ["--json"], ["--per-query"]):
-        found = command(capsys, monkeypatch, "rank", str(bad / "qrels"), str(bad / run), *style, "--strict")
-        assert (found[0], found[1] != "", found[2] != "") == (code, True, code == 3)
+        outcome = command(capsys, monkeypatch, "rank", str(bad / "qrels"), str(bad / run), *style, "--strict")
+        assert (outcome[0], outcome[1] != "", outcome[2] != "") == (code, True, code == 3)
 
 
 @pytest.mark.slow

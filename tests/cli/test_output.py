@@ -230,8 +230,8 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: Capture, monkey
             assert err.count("\n") == 1, (case, err)
     for option in ("--json", "--csv"):  # data for programs stay as they are
         _, out, _ = command(capsys, monkeypatch, "sql", folder, "SELECT name FROM categories LIMIT 1", option)
-        found = json.loads(out)[0]["name"] if option == "--json" else list(csv.reader(io.StringIO(out, newline="")))[1][0]
-        assert found == RED
+        name = json.loads(out)[0]["name"] if option == "--json" else list(csv.reader(io.StringIO(out, newline="")))[1][0]
+        assert name == RED
 
 
 @pytest.mark.slow

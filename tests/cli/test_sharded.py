@@ -67,12 +67,12 @@ def test_shards_are_named_as_one_likes(paths: list[str], shards: Path, capsys: C
 
 @pytest.mark.slow
 def test_two_patterns_are_pairs_of_files(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    truth, found = json.loads(Path(TRUTH).read_text()), json.loads(Path(RESULTS).read_text())
+    truth, detections = json.loads(Path(TRUTH).read_text()), json.loads(Path(RESULTS).read_text())
     for number in range(2):
         images = [image for image in truth["images"] if image["id"] % 2 == number]
         annotations = [row for row in truth["annotations"] if row["image_id"] % 2 == number]
         (tmp_path / f"gt{number}.json").write_text(json.dumps(truth | {"images": images, "annotations": annotations}))
-        (tmp_path / f"dt{number}.json").write_text(json.dumps([row for row in found if row["image_id"] % 2 == number]))
+        (tmp_path / f"dt{number}.json").write_text(json.dumps([row for row in detections if row["image_id"] % 2 == number]))
     expected = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json")
     patterns = [str(tmp_path / "gt*"), str(tmp_path / "dt*")]
     assert command(capsys, monkeypatch, "eval", "--shards", *patterns, "--json", "--gt-format", "coco") == expected

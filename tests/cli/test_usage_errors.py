@@ -16,8 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "coming_from" / "search_tools.md"
 
 @pytest.mark.parametrize("option", OF_TREC_EVAL)
 def test_an_option_of_trec_eval_is_named(option: str) -> None:
-    said = f"trec_eval's {option} is {OF_TREC_EVAL[option]} here"
-    assert rank(QRELS, DENSE, option) == Done(2, "", f"error: No such option: {option}; {said} (see `apframe rank --help`)\n")
+    hint = f"trec_eval's {option} is {OF_TREC_EVAL[option]} here"
+    assert rank(QRELS, DENSE, option) == Done(2, "", f"error: No such option: {option}; {hint} (see `apframe rank --help`)\n")
     assert rank(f"-q{option[1]}", QRELS, DENSE).stderr == rank(QRELS, DENSE, option).stderr
 
 

@@ -129,9 +129,9 @@ def test_a_pair_does_not_depend_on_the_other_runs(test: str) -> None:
     )
     assert among.row(0)[:3] == alone.row(0)[:3]
     numbers = alone.select(cs.numeric()).drop(cs.ends_with("_holm"), "q").columns
-    known = [name for name in numbers if alone[name].item() is not None]
-    assert among.select(known).row(0) == pytest.approx(alone.select(known).row(0), rel=1e-12, abs=1e-12)
-    assert {"p_randomisation", "n_resamples"} <= {*known} or test == "t"
+    columns = [name for name in numbers if alone[name].item() is not None]
+    assert among.select(columns).row(0) == pytest.approx(alone.select(columns).row(0), rel=1e-12, abs=1e-12)
+    assert {"p_randomisation", "n_resamples"} <= {*columns} or test == "t"
 
 
 @pytest.mark.slow

@@ -12,32 +12,32 @@ from apframe.exceptions import BiasWarning, FewResamplesWarning
 def test_intervals_are_numpys_quantiles() -> None:
     rng = np.random.default_rng(0)
     draws = rng.random((5, 137))
-    made = describe(draws.mean(axis=1), draws, 0.9)
+    intervals = describe(draws.mean(axis=1), draws, 0.9)
     np.testing.assert_array_equal(
-        np.stack([made["low"], made["high"]]), np.quantile(draws, [(1 - 0.9) / 2, (1 + 0.9) / 2], axis=1)
+        np.stack([intervals["low"], intervals["high"]]), np.quantile(draws, [(1 - 0.9) / 2, (1 + 0.9) / 2], axis=1)
     )
-    np.testing.assert_allclose(made["se"], draws.std(axis=1, ddof=1), rtol=1e-12)
-    np.testing.assert_allclose(made["bias"], 0, atol=1e-12)
+    np.testing.assert_allclose(intervals["se"], draws.std(axis=1, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(intervals["bias"], 0, atol=1e-12)
 
 
 def test_resamples_without_a_value_do_not_count() -> None:
     draws = np.array([[0.1, np.nan, 0.3, 0.2], [np.nan, np.nan, np.nan, 0.5], [np.nan] * 4])
-    made = describe(np.array([0.2, 0.5, np.nan]), draws, 0.5)
-    assert made["n_resamples"].tolist() == [3, 1, 0]
-    np.testing.assert_allclose(made["low"], [0.15, np.nan, np.nan])
-    np.testing.assert_allclose(made["high"], [0.25, np.nan, np.nan])
-    assert np.isnan(made["se"]).tolist() == [False, True, True]
+    intervals = describe(np.array([0.2, 0.5, np.nan]), draws, 0.5)
+    assert intervals["n_resamples"].tolist() == [3, 1, 0]
+    np.testing.assert_allclose(intervals["low"], [0.15, np.nan, np.nan])
+    np.testing.assert_allclose(intervals["high"], [0.25, np.nan, np.nan])
+    assert np.isnan(intervals["se"]).tolist() == [False, True, True]
 
 
 def test_fewer_than_five_units_with_positives_have_no_interval() -> None:
-    made = compare(np.array([0.1, 0.1]), np.full((2, 9), 0.1), n_units_with_positives=np.array([4, 5]))
-    assert np.isnan(made["low"]).tolist() == np.isnan(made["p"]).tolist() == [True, False]
+    comparison = compare(np.array([0.1, 0.1]), np.full((2, 9), 0.1), n_units_with_positives=np.array([4, 5]))
+    assert np.isnan(comparison["low"]).tolist() == np.isnan(comparison["p"]).tolist() == [True, False]
 
 
 def test_a_model_against_itself() -> None:
-    made = compare(np.zeros(1), np.full((1, 99), 1e-16))
-    found = [float(made[name][0]) for name in ("low", "high", "share_better", "p", "se", "detectable")]
-    assert found == [0, 0, 0.5, 1, 0, 0]
+    comparison = compare(np.zeros(1), np.full((1, 99), 1e-16))
+    numbers = [float(comparison[name][0]) for name in ("low", "high", "share_better", "p", "se", "detectable")]
+    assert numbers == [0, 0, 0.5, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("below", "p"), [(0, 0.1), (1, 0.2), (9, 1.0), (19, 0.1)])
@@ -50,11 +50,11 @@ def test_p_counts_the_smaller_side(below: int, p: float) -> None:
 def test_p_is_small_where_the_interval_excludes_zero() -> None:
     rng = np.random.default_rng(1)
     draws = rng.normal(np.linspace(-3, 3, 200)[:, None], 1, (200, 999))
-    made = compare(draws.mean(axis=1), draws)
-    excludes = (made["low"] > 0) | (made["high"] < 0)
+    comparison = compare(draws.mean(axis=1), draws)
+    excludes = (comparison["low"] > 0) | (comparison["high"] < 0)
     one_draw = 2 / 1000
-    assert (made["p"][excludes] < 0.05 + 2 * one_draw).all()
-    assert (made["p"][~excludes] > 0.05 - 2 * one_draw).all()
+    assert (comparison["p"][excludes] < 0.05 + 2 * one_draw).all()
+    assert (comparison["p"][~excludes] > 0.05 - 2 * one_draw).all()
     assert 20 < excludes.sum() < 180
 
 

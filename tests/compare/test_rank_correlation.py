@@ -149,8 +149,8 @@ Y_TIES = [
 def test_values_of_the_package_of_the_authors(
     coefficient: Any, variant: str, a: list[list[float]], b: list[list[float]], expected: list[float]
 ) -> None:
-    found = [coefficient(first, second, variant=variant) for first, second in zip(a, b, strict=True)]
-    assert found == pytest.approx(expected, abs=5e-5)
+    coefficients = [coefficient(first, second, variant=variant) for first, second in zip(a, b, strict=True)]
+    assert coefficients == pytest.approx(expected, abs=5e-5)
 
 
 # ---- rank-biased overlap
@@ -226,17 +226,19 @@ def test_many_groups_at_once_are_each_alone(groups: list[list[tuple[int, int]]],
     random.shuffle(rows)
     group, a, b = (np.array(column) for column in zip(*rows, strict=True))
     together, exchanged = Pairs.of(group, a.astype(float), b.astype(float)), Pairs.of(group, b.astype(float), a.astype(float))
-    found = [together.tau_a(), together.tau_b(), together.tau_ap_a(), tau_ap_b(together, exchanged)]
+    correlations = [together.tau_a(), together.tau_b(), together.tau_ap_a(), tau_ap_b(together, exchanged)]
     for number, scores in enumerate(groups):
         first, second = zip(*scores, strict=True)
         alone = [f(first, second, variant=v) for f in (kendall_tau, tau_ap) for v in ("a", "b")]
-        np.testing.assert_allclose([column[number] for column in found], [nan if v is None else v for v in alone], atol=1e-12)
+        np.testing.assert_allclose(
+            [column[number] for column in correlations], [nan if v is None else v for v in alone], atol=1e-12
+        )
 
 
 def test_many_overlaps_at_once() -> None:
     # "ab" and "ba"; nothing in common; an empty list
-    found = overlaps(np.array([0, 0]), np.array([2, 2]), np.array([2, 1, 0]), np.array([2, 3, 3]), 0.5)
-    np.testing.assert_allclose(found, [0.5, 0, nan])
+    rank_overlaps = overlaps(np.array([0, 0]), np.array([2, 2]), np.array([2, 1, 0]), np.array([2, 3, 3]), 0.5)
+    np.testing.assert_allclose(rank_overlaps, [0.5, 0, nan])
 
 
 def test_long_lists() -> None:

@@ -91,10 +91,10 @@ def test_ranks_as_a_plain_loop(rows: list[list[float]]) -> None:
 def test_neither_the_order_of_draws_nor_that_of_runs_matters(rows: list[list[float]], random: Any) -> None:
     draws = np.array(rows)
     names = [f"run {k}" for k in range(draws.shape[1])]
-    found = rank_ranges(draws, names)
-    assert found["share_best"].sum() <= 1 + 1e-12
-    assert found.filter(pl.col("rank_low") > pl.col("rank_high")).is_empty()
+    ranges = rank_ranges(draws, names)
+    assert ranges["share_best"].sum() <= 1 + 1e-12
+    assert ranges.filter(pl.col("rank_low") > pl.col("rank_high")).is_empty()
     random.shuffle(rows)
     columns = random.sample(range(len(names)), len(names))
     shuffled = rank_ranges(np.array(rows)[:, columns], [names[k] for k in columns])
-    assert_frame_equal(shuffled.sort("run"), found.sort("run"))
+    assert_frame_equal(shuffled.sort("run"), ranges.sort("run"))

@@ -17,12 +17,12 @@ Maker = Callable[[np.random.Generator, Path], Tables]
 """Makes ground truth and detections; the folder is for files that these need."""
 
 
-def with_copies(dataset: apf.Dataset, found: pl.DataFrame) -> Tables:
+def with_copies(dataset: apf.Dataset, detections: pl.DataFrame) -> Tables:
     """The tables with copies of some annotations and detections: equal similarities, equal scores."""
-    annotations, found = dataset.annotations, found.drop("detection_id", strict=False)
+    annotations, detections = dataset.annotations, detections.drop("detection_id", strict=False)
     copies = annotations.gather_every(3).with_columns(pl.int_range(1, pl.len() + 1).alias("annotation_id") + annotations.height)
     dataset = apf.Dataset(dataset.images, dataset.categories, pl.concat([annotations, copies]))
-    return dataset, pl.concat([found, found.gather_every(4)])
+    return dataset, pl.concat([detections, detections.gather_every(4)])
 
 
 def coco(make: Callable[[np.random.Generator, int], Any], n_images: int) -> Maker:
@@ -39,15 +39,15 @@ def rows(make: Callable[[np.random.Generator, int], Any], n_images: int, names: 
     """Of a maker of annotations and detections, or of the images with the annotations, and detections."""
 
     def made(random: np.random.Generator, _: Path) -> Tables:
-        truth, found = make(random, n_images)
+        truth, detections = make(random, n_images)
         if isinstance(truth, list):
-            truth = {"images": [{"image_id": key} for key in images_of(truth, found)], "annotations": truth}
+            truth = {"images": [{"image_id": key} for key in images_of(truth, detections)], "annotations": truth}
         images = [row | of_images if isinstance(row, dict) else {"image_id": row} for row in truth["images"]]
         categories = {
             "category_id": list(names),
             "name": [str(names[key]) if isinstance(names, dict) else str(key) for key in names],
         }
-        tables = [pl.DataFrame(rows, infer_schema_length=None) for rows in (images, truth["annotations"], found)]
+        tables = [pl.DataFrame(rows, infer_schema_length=None) for rows in (images, truth["annotations"], detections)]
         return with_copies(apf.Dataset(tables[0], categories, tables[1]), tables[2])
 
     return made

@@ -80,10 +80,10 @@ def test_stored_and_read_back(variant: Variant, tmp_path: Path) -> None:
 @each_variant
 def test_fed_in_updates(variant: Variant) -> None:
     """Scores are equal here, and stay in their order."""
-    found = variant.found_with_ties
+    detections = variant.found_with_ties
     evaluator = apf.Evaluator(variant.dataset, protocol=variant.protocol)
-    for ids in parts_of(found["image_id"]):
-        evaluator.update(of_images(found, ids))
+    for ids in parts_of(detections["image_id"]):
+        evaluator.update(of_images(detections, ids))
     assert_frame_equal(evaluator.compute().summary, variant.with_ties.summary)
 
 
@@ -124,9 +124,9 @@ def test_weights_of_images_are_copies_of_them(variant: Variant) -> None:
     dataset = variant.dataset.with_images_changed(lambda _: images)
     weighted = variant.evaluate(dataset).intervals(weights="copies", n_resamples=2, method="bootstrap")
     expected = dict(variant.evaluate(*copied(variant, images["copies"])).summary.rows())
-    found = dict(weighted.select("metric", "estimate").rows())
-    assert {*found} >= {*plain(variant)}
-    assert found == pytest.approx({name: expected[name] for name in found}, abs=1e-9)
+    estimates = dict(weighted.select("metric", "estimate").rows())
+    assert {*estimates} >= {*plain(variant)}
+    assert estimates == pytest.approx({name: expected[name] for name in estimates}, abs=1e-9)
 
 
 @each_variant
@@ -139,15 +139,15 @@ def test_intervals_hold_their_estimates(variant: Variant) -> None:
     for row in table.filter(pl.col("metric").is_in(plain(variant))).rows(named=True):
         expected = by[row["fold"]][row["metric"]]
         assert row["estimate"] == (None if expected is None else pytest.approx(expected, abs=1e-9)), row
-    known = table.drop_nulls(["low", "high"])
-    assert (known["low"] <= known["high"]).all() and (known["low"] < known["high"]).any()
+    intervals = table.drop_nulls(["low", "high"])
+    assert (intervals["low"] <= intervals["high"]).all() and (intervals["low"] < intervals["high"]).any()
 
 
 @each_variant
 def test_nothing_found(variant: Variant) -> None:
     """Rates are 0, errors at least 1; null where nothing was to be found."""
-    found = variant.evaluate(found=variant.found.clear()).summary
-    for (metric, value), (same, other) in zip(found.rows(), variant.evaluation.summary.rows(), strict=True):
+    summary = variant.evaluate(found=variant.found.clear()).summary
+    for (metric, value), (same, other) in zip(summary.rows(), variant.evaluation.summary.rows(), strict=True):
         is_error = metric.split("_")[0] in ERRORS
         assert metric == same and (other is None if value is None else value >= 1 if is_error else value == 0), metric
 

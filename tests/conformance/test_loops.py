@@ -19,8 +19,8 @@ def test_every_number_is_that_of_plain_loops(key: str, seeds: range) -> None:
     """`key` is the name of a protocol, and the iou_type if it is not the first one."""
     name, _, iou_type = key.partition(" ")
     samples = [LOOPS[key](np.random.default_rng(seed), seed) for seed in seeds]
-    dataset, found = together(samples)
-    by = apf.evaluate(dataset, found, name, iou_type=iou_type or None).by("set")
+    dataset, detections = together(samples)
+    by = apf.evaluate(dataset, detections, name, iou_type=iou_type or None).by("set")
     for row in by.iter_rows(named=True):
         expected = samples[row["set"]].numbers
         assert {metric: row[metric] for metric in expected} == pytest.approx(expected, abs=1e-9, nan_ok=True), row["set"]

@@ -64,10 +64,10 @@ class Variant:
 def _tables(variant: Variant) -> tuple[apf.Dataset, pl.DataFrame]:
     """With scores that are all different, as shards have an order of their own for equal ones; whole weights of the images."""
     make = lamps if variant.name == TOY_NAME else maker_of(variant.name, variant.iou_type, variant.iou_type)
-    dataset, found = keyed(*make(np.random.default_rng(SEED), Path(mkdtemp())))
-    ranks = pl.Series(np.random.default_rng(0).permutation(found.height))
-    found = found.with_columns(score=pl.col("score") * 0.9 + ranks / (10 * found.height))
-    return dataset.with_images_changed(lambda images: images.with_columns(copies=pl.int_range(pl.len()) % 3)), found
+    dataset, detections = keyed(*make(np.random.default_rng(SEED), Path(mkdtemp())))
+    ranks = pl.Series(np.random.default_rng(0).permutation(detections.height))
+    detections = detections.with_columns(score=pl.col("score") * 0.9 + ranks / (10 * detections.height))
+    return dataset.with_images_changed(lambda images: images.with_columns(copies=pl.int_range(pl.len()) % 3)), detections
 
 
 @cache

@@ -69,8 +69,8 @@ def repeated(root: Path, apart: Collection[str] = ()) -> list[str]:
             for name in set(re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)) - PARALLEL_CLASSES:
                 classes[name].append(place)
     for name in list(files):
-        known = (PARALLEL.get(name) or PARALLEL.get(name.removeprefix("test_"), "")).split()
-        if {place.parts[0] for place in files[name]} <= {*known}:
+        folders = (PARALLEL.get(name) or PARALLEL.get(name.removeprefix("test_"), "")).split()
+        if {place.parts[0] for place in files[name]} <= {*folders}:
             del files[name]
     named = [(f"{name}.py", places) for name, places in files.items()] + [(f"class {name}", classes[name]) for name in classes]
     return [f"{name}: {', '.join(place.as_posix() for place in places)}" for name, places in named if len(places) > 1]

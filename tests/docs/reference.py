@@ -135,8 +135,8 @@ def undocumented() -> list[str]:
 
 
 def _is_code(value: type, member: str) -> bool:
-    found = inspect.getattr_static(value, member)
-    return callable(found) or isinstance(found, property)
+    attribute = inspect.getattr_static(value, member)
+    return callable(attribute) or isinstance(attribute, property)
 
 
 def _names(page: str) -> list[str]:

@@ -50,8 +50,8 @@ def test_the_folder_is_enough(rows: dict[str, dict[str, object]], tmp_path: Path
     monkeypatch.setitem(RULES, "IgnoreSitting", f"{place}:IgnoreSitting")
     box = {"category_id": [1, 1], "x": [0.0, 50.0], "y": 0.0, "width": 9.0, "height": 9.0}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame({"image_id": 1, **box, "flies": [True, False]}))
-    found = pl.DataFrame({"image_id": 1, **box, "score": [0.5, 0.9]})
-    evaluation = apf.evaluate(truth, found, protocol="birds")
+    detections = pl.DataFrame({"image_id": 1, **box, "score": [0.5, 0.9]})
+    evaluation = apf.evaluate(truth, detections, protocol="birds")
     assert evaluation["AP"] == 1
     assert "ignored     annotations that sit, and what is matched to them" in str(evaluation.protocol)
     evaluation.write_parquet(tmp_path / "set")

@@ -32,9 +32,9 @@ def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apf.
     ((kind, home),) = ast.literal_eval(f"{{{LINE}}}").items()
     monkeypatch.setitem(KINDS, kind, home)
     monkeypatch.chdir(ROOT)
-    made: dict[str, Any] = {}
-    exec(USE, made)
-    yield made["evaluation"]
+    namespace: dict[str, Any] = {}
+    exec(USE, namespace)
+    yield namespace["evaluation"]
     del sys.modules[f"apframe.metrics.{name}"], vars(apframe.metrics)[name]
 
 

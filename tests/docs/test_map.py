@@ -51,9 +51,9 @@ def test_no_step_of_a_number_returns_to_an_earlier_module() -> None:
     step_of = {module: number for (module, _), number in steps.items()}
     assert len(step_of) == len({(module, number) for (module, _), number in steps.items()}), "a module is in one step"
     done = subprocess.run([sys.executable, "-c", WATCH], capture_output=True, text=True, check=True, cwd=ROOT)
-    made = [(module, name) for module, name in map(str.split, done.stdout.splitlines()) if module in step_of]
-    assert [call for call in steps if call not in made] == []
-    entered = [(step_of[module], module, name) for module, name in made if "." not in name or (module, name) in steps]
+    calls = [(module, name) for module, name in map(str.split, done.stdout.splitlines()) if module in step_of]
+    assert [call for call in steps if call not in calls] == []
+    entered = [(step_of[module], module, name) for module, name in calls if "." not in name or (module, name) in steps]
     assert [(before, after) for before, after in pairwise(entered) if before[0] > after[0]] == []
 
 

@@ -135,8 +135,8 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps", "nodules", "relations"), "boxes")
     kind = kind.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
-    found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
-    found.append((2, 10, 0, 0.55))
+    scored = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
+    scored.append((2, 10, 0, 0.55))
     truth: dict[str, list[Row]] = {
         "images": [_image(number, kind) | {"width": 99, "height": 99} for number in range(1, N_IMAGES + 1)],
         "categories": [_category(number, kind) for number in (1, 2, 3, 4)],
@@ -145,7 +145,7 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     results: list[Row] = []
     for image in range(1, N_IMAGES + 1):
         truth["annotations"] += [_at((image, *each), kind) for each in objects[: 3 + image % 3]]
-        results += [_at((image, *each), kind) | {"score": score - image / 1000} for *each, score in found[image % 2 :]]
+        results += [_at((image, *each), kind) | {"score": score - image / 1000} for *each, score in scored[image % 2 :]]
     truth["annotations"] = [row | {"id": k, "iscrowd": 0, "area": 144} for k, row in enumerate(truth["annotations"], 1)]
     if family == "crowds":
         for row in (*truth["annotations"], *results):
@@ -217,8 +217,8 @@ def test_every_method_by_every_protocol() -> None:
     assert [name for names in columns for name in names] == list(METHODS)
     expected = []
     for label, (family, protocol, options) in PROTOCOLS.items():
-        given = pair_of(family, protocol, options)
-        cells = [{outcome(METHODS[name], *given) for name in names} for names in columns]
+        pair = pair_of(family, protocol, options)
+        cells = [{outcome(METHODS[name], *pair) for name in names} for names in columns]
         assert all(len(cell) == 1 for cell in cells), (label, cells)  # methods of one column agree
         name = label if label.startswith("any") else f"`{label.split(',')[0]}`{label[len(label.split(',')[0]) :]}"
         expected.append([name, *(cell.pop() for cell in cells)])

@@ -27,9 +27,9 @@ def test_numbers_about_ultralytics_are_in_the_outputs() -> None:
     text = (DOCS / "coming_from" / "ultralytics.md").read_text()
     outputs = [block["body"] for block in FENCE.finditer(text) if block["language"] in ("text", "console")]
     shown = {f"{float(number):.3f}"[1:] for number in re.findall(r"(?<![.\d])0\.\d+", "".join(outputs))}
-    said = re.findall(r"(?<!\w)\.\d{3}\b", without_code(text))
-    assert len(said) > 10
-    assert {*said} <= shown
+    numbers = re.findall(r"(?<!\w)\.\d{3}\b", without_code(text))
+    assert len(numbers) > 10
+    assert {*numbers} <= shown
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -52,8 +52,8 @@ def images_of_some(folder: Path) -> None:
 
 
 def lvis(folder: Path) -> None:
-    truth, found = write_valid("lvis", "box", folder / "made")
-    copied(folder, {"lvis_v1_val.json": truth, "detections.json": found})
+    truth, detections = write_valid("lvis", "box", folder / "made")
+    copied(folder, {"lvis_v1_val.json": truth, "detections.json": detections})
 
 
 def voc(folder: Path) -> None:
@@ -66,8 +66,8 @@ def voc(folder: Path) -> None:
 
 
 def open_images(folder: Path) -> None:
-    truth, found = write_valid("open_images", "box", folder / "made")
-    copied(folder, {"open_images": truth, "detections.csv": found})
+    truth, detections = write_valid("open_images", "box", folder / "made")
+    copied(folder, {"open_images": truth, "detections.csv": detections})
 
 
 def ultralytics(folder: Path) -> None:
@@ -101,9 +101,9 @@ def kitti(folder: Path) -> None:
 def nuscenes(folder: Path) -> None:
     samples = {"t1": ("scene-0103", 10.0, (100.0, 50.0)), "t2": ("scene-0916", 10.5, (103.0, 54.0))}
     objects: Objects = [("t1", "i1", "vehicle.car", (110.0, 50.0, 1.0), {"attribute": "vehicle.moving"})]
-    found = {"t1": [box("t1", "car", 0.5, (110.0, 50.0, 1.0), attribute="vehicle.moving")], "t2": []}
+    results = {"t1": [box("t1", "car", 0.5, (110.0, 50.0, 1.0), attribute="vehicle.moving")], "t2": []}
     write_tables(folder / "nuscenes" / "v1.0-mini", scenes(samples, objects))
-    write_results(folder / "results_nusc.json", found)
+    write_results(folder / "results_nusc.json", results)
     for name in ("maps", "samples", "sweeps"):
         (folder / "nuscenes" / name).mkdir()
 
@@ -117,8 +117,8 @@ def bdd(folder: Path) -> None:
     box = {"x1": 4.0, "y1": 4.0, "x2": 23.0, "y2": 19.0}
     label = {"id": "1", "category": "car", "attributes": {"occluded": True}, "score": None, "box2d": box}
     frames = [{"name": "one.jpg", "attributes": {"weather": "rain"}, "labels": [label]}, {"name": "two.jpg", "labels": None}]
-    found = [{"name": "one.jpg", "labels": [label | {"score": 0.5}]}]
-    written(folder, {"bdd100k/labels/det_20/det_val.json": json.dumps(frames), "results.json": json.dumps(found)})
+    detections = [{"name": "one.jpg", "labels": [label | {"score": 0.5}]}]
+    written(folder, {"bdd100k/labels/det_20/det_val.json": json.dumps(frames), "results.json": json.dumps(detections)})
 
 
 def wider(folder: Path) -> None:
@@ -157,8 +157,8 @@ def thumos(folder: Path) -> None:
 
 
 def activitynet(folder: Path) -> None:
-    truth, found = write_valid("activitynet", "interval", folder / "made")
-    copied(folder, {"activity_net.v1-3.min.json": truth, "detections.json": found})
+    truth, detections = write_valid("activitynet", "interval", folder / "made")
+    copied(folder, {"activity_net.v1-3.min.json": truth, "detections.json": detections})
 
 
 def ava(folder: Path) -> None:
@@ -205,8 +205,8 @@ def crowdpose(folder: Path) -> None:
         "categories": [{"id": 1, "name": "person"}],
         "annotations": [person | {"keypoints": joints, "iscrowd": 0}],
     }
-    found = [{"image_id": 1, "category_id": 1, "score": 0.9, "keypoints": joints}]
-    written(folder, {"crowdpose_test.json": json.dumps(truth), "keypoints.json": json.dumps(found)})
+    detections = [{"image_id": 1, "category_id": 1, "score": 0.9, "keypoints": joints}]
+    written(folder, {"crowdpose_test.json": json.dumps(truth), "keypoints.json": json.dumps(detections)})
 
 
 def tables(folder: Path) -> None:
@@ -214,8 +214,10 @@ def tables(folder: Path) -> None:
     names = street.categories.select("category_id", label="name")
     rows = street.annotations.select("image_id", "category_id", "x", "y", "width", "height", "area", "is_crowd")
     rows.join(names, on="category_id").drop("category_id").write_parquet(folder / "annotations.parquet")
-    found = apf.read_results(STREET / "model_a.json").join(names, on="category_id").drop("category_id", "detection_id")
-    found.filter(pl.col("image_id").is_in(rows["image_id"].unique().implode())).write_parquet(folder / "detections.parquet")
+    detections = apf.read_results(STREET / "model_a.json").join(names, on="category_id").drop("category_id", "detection_id")
+    detections.filter(pl.col("image_id").is_in(rows["image_id"].unique().implode())).write_parquet(
+        folder / "detections.parquet"
+    )
 
 
 LAYOUTS: dict[str, Callable[[Path], None]] = {

@@ -15,12 +15,12 @@ AERIAL = DATA / "aerial"
 
 @pytest.mark.slow
 def test_sample_is_as_described() -> None:
-    truth, found = AERIAL / "visdrone" / "annotations", AERIAL / "visdrone" / "results"
-    weighted, plain = (apf.evaluate(truth, found, name) for name in ("visdrone", "visdrone_mean"))
+    truth, detections = AERIAL / "visdrone" / "annotations", AERIAL / "visdrone" / "results"
+    weighted, plain = (apf.evaluate(truth, detections, name) for name in ("visdrone", "visdrone_mean"))
     assert abs(weighted["AP"] - plain["AP"]) > 0.005
     regions = pl.col("category_id") == 0
     assert not apf.read_dataset(truth).annotations.filter(regions).is_empty()
-    assert weighted.detections.height < apf.read_results(found).height  # some are in the regions
+    assert weighted.detections.height < apf.read_results(detections).height  # some are in the regions
     pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
     labels, results = AERIAL / "dota" / "labelTxt", AERIAL / "dota" / "results"
     values = {name: apf.evaluate(labels, results, name)["AP"] for name in ("dota", "dota_v1", "dota_v15", "mmrotate")}

@@ -33,9 +33,9 @@ def test_sample_is_as_described() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_both_forms_of_the_results_are_of_the_same_objects(name: str) -> None:
     """What the camera sees is part of what was found around the car, in the camera's frame."""
-    found = apf.read_results(DRIVING / f"{name}.json", dataset=DRIVING / "scenes")
+    detections = apf.read_results(DRIVING / f"{name}.json", dataset=DRIVING / "scenes")
     seen = apf.read_results(DRIVING / "kitti" / name)
-    cars = found.filter(category_id="car").select("score", "ego_distance")
+    cars = detections.filter(category_id="car").select("score", "ego_distance")
     both = seen.filter(category_id="Car").join(cars, on="score")
     assert both.height >= 0.9 * seen.filter(category_id="Car").height > 50
     away = (both["cuboid_x"].pow(2) + both["cuboid_y"].pow(2)).sqrt()

@@ -21,17 +21,17 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.mark.slow
 def test_the_same_bytes_are_made_again(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(DATA / "generate_pictures.py"), "--out", str(tmp_path)], check=True)
-    made, kept = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path, STREET / "images"))
-    assert made == kept
+    pictures, kept = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path, STREET / "images"))
+    assert pictures == kept
     assert sum(map(len, kept.values())) <= MOST_BYTES
 
 
 @pytest.mark.slow
 def test_every_image_has_a_picture_of_its_size() -> None:
     images = apf.read_dataset(STREET / "instances.json").images
-    found = Pictures(STREET / "images").find(images["file_name"])
-    assert len(set(found)) == images.height
-    for path, width, height in zip(found, images["image_width"], images["image_height"], strict=True):
+    paths = Pictures(STREET / "images").find(images["file_name"])
+    assert len(set(paths)) == images.height
+    for path, width, height in zip(paths, images["image_width"], images["image_height"], strict=True):
         assert path is not None
         root = ET.parse(path).getroot()
         assert root.get("viewBox") == f"0 0 {width} {height}"

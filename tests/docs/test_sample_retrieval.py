@@ -34,11 +34,11 @@ def read_run(path: Path) -> pl.DataFrame:
 
 def average_precision() -> pl.DataFrame:
     """run, query_id, topic, n_words, value: by rank, 0 where nothing was found."""
-    found = pl.concat(read_run(SEARCH / f"run_{name}.txt") for name in RUNS)
+    runs = pl.concat(read_run(SEARCH / f"run_{name}.txt") for name in RUNS)
     relevant = read_qrels(SEARCH / "qrels.txt").filter(pl.col("relevance") > 0)
     n_relevant = relevant.group_by("query_id").agg(n_relevant=pl.len())
     sums = (
-        found.join(relevant, on=["query_id", "document_id"])
+        runs.join(relevant, on=["query_id", "document_id"])
         .sort("tag", "query_id", "rank")
         .with_columns(k=pl.int_range(1, pl.len() + 1).over("tag", "query_id"))
         .group_by("query_id", run="tag")
@@ -62,10 +62,10 @@ def means(values: pl.DataFrame) -> dict[str, float]:
 
 @pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
-    made = {path.name: path.read_bytes() for path in generate(tmp_path / "made").iterdir()}
+    files = {path.name: path.read_bytes() for path in generate(tmp_path / "made").iterdir()}
     committed = {path.name: path.read_bytes() for path in SEARCH.iterdir()}
-    assert made.keys() == committed.keys() == FILES
-    assert [name for name in made if made[name] != committed[name]] == []
+    assert files.keys() == committed.keys() == FILES
+    assert [name for name in files if files[name] != committed[name]] == []
 
 
 def test_sample_is_as_described() -> None:
@@ -136,8 +136,8 @@ def test_large_set(tmp_path: Path) -> None:
     for table in (run, qrels):
         assert not table.select("query_id", "document_id").is_duplicated().any()
         assert table["document_id"].str.contains(r"^D\d{7}$").all()
-    found = qrels.join(run, on=["query_id", "document_id"], how="semi")
-    assert (found.height, found.filter(pl.col("relevance") > 0).height) == (30 * 16, 30 * 8)
+    hits = qrels.join(run, on=["query_id", "document_id"], how="semi")
+    assert (hits.height, hits.filter(pl.col("relevance") > 0).height) == (30 * 16, 30 * 8)
 
 
 @pytest.mark.slow

@@ -20,12 +20,12 @@ DATA = Path(__file__).parents[2] / "data"
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["aerial", "driving", "medical", "people", "relations", "segments", "video"])
 def test_sample_is_what_the_generator_makes(name: str, tmp_path: Path) -> None:
-    sample, made = DATA / name, tmp_path / "made"
-    subprocess.run([sys.executable, str(DATA / f"generate_{name}.py"), "--out", str(made)], check=True, capture_output=True)
+    sample, copy = DATA / name, tmp_path / "made"
+    subprocess.run([sys.executable, str(DATA / f"generate_{name}.py"), "--out", str(copy)], check=True, capture_output=True)
     files = {path.relative_to(sample) for path in sample.rglob("*") if path.is_file()}
-    assert files == {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(copy) for path in copy.rglob("*") if path.is_file()}
     for file in files:
-        assert_same(made / file, sample / file)
+        assert_same(copy / file, sample / file)
 
 
 def assert_same(made: Path, sample: Path) -> None:

@@ -92,8 +92,8 @@ def first_hits(site: Path, typed: list[str], n_pages: int = 3) -> dict[str, list
                 box.press("End")  # the box is read when a key is released
                 wait_until(page, f"{result}.includes('{answer}')")
             links = page.locator(".md-search-result__item > a").evaluate_all("(links) => links.map((link) => link.pathname)")
-            found = [link.removeprefix(f"{site.as_posix()}/").removesuffix(".html") for link in links]
-            hits[words] = list(dict.fromkeys(found))[:n_pages]
+            pages = [link.removeprefix(f"{site.as_posix()}/").removesuffix(".html") for link in links]
+            hits[words] = list(dict.fromkeys(pages))[:n_pages]
     return hits
 
 

@@ -88,7 +88,7 @@ def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
 def test_callbacks_of_lightning(block: str, expected: apf.Evaluation) -> None:
     from lightning.pytorch import Trainer  # type: ignore[import-not-found]  # the stub
 
-    truth, found = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
+    truth, detections = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
     names: dict[str, Any] = {"Trainer": Trainer}
     exec(LIGHTNING, names)
     exec(block, names)
@@ -97,7 +97,7 @@ def test_callbacks_of_lightning(block: str, expected: apf.Evaluation) -> None:
     module = SimpleNamespace(log_dict=lambda numbers, sync_dist: logged.update(numbers, sync_dist=sync_dist))
     callback.on_validation_epoch_start(trainer, module)
     for number, image_id in enumerate(truth.images["image_id"]):
-        returned = output(image_id, found)
+        returned = output(image_id, detections)
         if block in (READ_BATCH, WITHOUT_FILE):
             batch = (None, [output(image_id, truth.annotations) | {"image_id": image_id}])
             callback.on_validation_batch_end(trainer, module, [returned], batch, number)

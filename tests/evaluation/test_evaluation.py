@@ -264,10 +264,10 @@ def test_fewest_columns(evaluation: apf.Evaluation) -> None:
         categories=evaluation.dataset.categories.select("category_id"),
         annotations=annotations.select(*boxes, "area", "is_crowd"),
     )
-    found = evaluation.detections.select("score", *boxes).cast(
+    detections = evaluation.detections.select("score", *boxes).cast(
         {"image_id": pl.Int32, "score": pl.Float64, "category_id": pl.UInt8}
     )
-    assert apf.evaluate(dataset, found).stats.tolist() == evaluation.stats.tolist()
+    assert apf.evaluate(dataset, detections).stats.tolist() == evaluation.stats.tolist()
     assert dataset.annotations["annotation_id"].to_list() == list(range(1, annotations.height + 1))
     assert repr(dataset) == "Dataset(300 images, 12 categories, 2,400 annotations)"
 
@@ -280,10 +280,10 @@ def test_sample_data_is_what_the_generator_makes(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, str(DATA / "generate.py"), "--out", str(tmp_path / "made")], check=True, capture_output=True
     )
-    made = {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()}
+    new_files = {path.name: path.read_bytes() for path in (tmp_path / "made").iterdir()}
     committed = {path.name: path.read_bytes() for path in STREET.glob("*.json")}
-    assert made.keys() == committed.keys() == {"instances.json", "model_a.json", "model_b.json"}
-    assert [name for name in made if made[name] != committed[name]] == []
+    assert new_files.keys() == committed.keys() == {"instances.json", "model_a.json", "model_b.json"}
+    assert [name for name in new_files if new_files[name] != committed[name]] == []
 
 
 @pytest.mark.slow
@@ -317,10 +317,10 @@ def test_a_number_is_a_list_of_one_and_limits_have_no_order() -> None:
 @pytest.mark.slow
 def test_frame_with_a_box_column() -> None:
     rows = json.loads((STREET / "model_a.json").read_text())
-    found = pl.DataFrame(rows)
-    assert "bbox" in found.columns
+    detections = pl.DataFrame(rows)
+    assert "bbox" in detections.columns
     truth = apf.read_coco(STREET / "instances.json")
-    assert apf.evaluate(truth, found).summary.equals(apf.evaluate(truth, rows).summary)
+    assert apf.evaluate(truth, detections).summary.equals(apf.evaluate(truth, rows).summary)
     assert apf.evaluate(truth, pl.DataFrame([])).stats[0] == 0
 
 
@@ -352,34 +352,34 @@ def as_boxes(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 def test_formats_may_be_named(tmp_path: Path) -> None:
-    truth, found = as_boxes(tmp_path)
-    named = apf.evaluate(truth, found, format="boxes", results_format="Boxes")
-    assert_frame_equal(named.summary, apf.evaluate(truth, found).summary)
+    truth, detections = as_boxes(tmp_path)
+    named = apf.evaluate(truth, detections, format="boxes", results_format="Boxes")
+    assert_frame_equal(named.summary, apf.evaluate(truth, detections).summary)
     with pytest.raises(ParameterError, match="no split 'val', neither a folder nor a list of images"):
-        apf.evaluate(truth, found, split="val")
+        apf.evaluate(truth, detections, split="val")
     with pytest.raises(ParameterError, match="no format 'boxen'"):
-        apf.evaluate(truth, found, results_format="boxen")
+        apf.evaluate(truth, detections, results_format="boxen")
 
 
 @pytest.mark.slow
 def test_names_none_of_which_is_known_are_told_with_the_format(tmp_path: Path) -> None:
-    truth, found = as_boxes(tmp_path)
-    for path in found.iterdir():
-        path.rename(found / f"x{path.name}")
+    truth, detections = as_boxes(tmp_path)
+    for path in detections.iterdir():
+        path.rename(detections / f"x{path.name}")
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
-        apf.evaluate(truth, found)
+        apf.evaluate(truth, detections)
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
-        apf.evaluate(tmp_path / "truth.json", found, join_by_name=["images", "categories"])
+        apf.evaluate(tmp_path / "truth.json", detections, join_by_name=["images", "categories"])
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
-        apf.write_results(found, tmp_path / "again", "boxes", dataset=truth)
+        apf.write_results(detections, tmp_path / "again", "boxes", dataset=truth)
     with pytest.warns(UnknownImageWarning, match=r"^(2,\d+) of \1 detections have an unknown image_id and were dropped: 'x"):
-        apf.evaluate(truth, found, unknown_images="drop")
-    some = next(found.iterdir())
-    some.rename(found / some.name[1:])
+        apf.evaluate(truth, detections, unknown_images="drop")
+    some = next(detections.iterdir())
+    some.rename(detections / some.name[1:])
     with pytest.raises(UnknownIdError) as error:
-        apf.evaluate(truth, found)
+        apf.evaluate(truth, detections)
     assert "was read as" not in str(error.value)
-    assert apf.evaluate(truth, found, unknown_images="drop").detections.height > 0
+    assert apf.evaluate(truth, detections, unknown_images="drop").detections.height > 0
 
 
 def test_a_data_set_that_was_read_from_a_file_can_be_pickled(tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_the_table_of_images_is_the_same_each_time() -> None:
     truth = apf.Dataset(
         images={"image_id": list(heights)}, categories={"category_id": [1]}, annotations=columns | {"height": [10] * len(boxes)}
     )
-    found = columns | {"height": [height for *_, height in boxes], "score": [0.5] * len(boxes)}
-    evaluation = apf.evaluate(truth, found)
+    detections = columns | {"height": [height for *_, height in boxes], "score": [0.5] * len(boxes)}
+    evaluation = apf.evaluate(truth, detections)
     first = evaluation.per_image()
     assert all(evaluation.per_image().equals(first) for _ in range(30))

@@ -72,8 +72,8 @@ def evaluation(scores: tuple[float, float, float] = (0.75, 0.5, 0.25), **options
         {"category_id": [1, 2, 3], "name": ["cat", "dog", "bird"]},
         {"image_id": [1] * 3, "category_id": [1, 1, 2], "x": [0, 20, 40]} | {name: [size] * 3 for name, size in BOX.items()},
     )
-    found = {"image_id": [1] * 3, "category_id": [1, 1, 2], "score": list(scores), "x": [60, 0, 60]}
-    return apf.evaluate(truth, found | {name: [size] * 3 for name, size in BOX.items()}, **options)
+    detections = {"image_id": [1] * 3, "category_id": [1, 1, 2], "score": list(scores), "x": [60, 0, 60]}
+    return apf.evaluate(truth, detections | {name: [size] * 3 for name, size in BOX.items()}, **options)
 
 
 def test_scalars_are_those_of_to_dict() -> None:
@@ -114,9 +114,9 @@ def test_curves_are_left_out_where_scores_are_no_probabilities() -> None:
 @pytest.mark.slow
 def test_without_scores_or_detections_there_is_no_curve() -> None:
     truth = {"image_id": [1], "category_id": [1], "x": [0]} | {name: [size] for name, size in BOX.items()}
-    found: dict[str, list[float]] = {name: [] for name in (*truth, "score")}
+    detections: dict[str, list[float]] = {name: [] for name in (*truth, "score")}
     writer = Writer()
-    apf.evaluate(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, truth), found).write_tensorboard(writer)
+    apf.evaluate(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, truth), detections).write_tensorboard(writer)
     assert writer.curves == {} and writer.scalars["AP", None] == 0
     panoptic = ROOT / "data/segments/panoptic"
     ev = apf.evaluate(panoptic / "truth.json", panoptic / "model_a.json", "coco_panoptic")  # which does not rank by a score

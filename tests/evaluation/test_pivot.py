@@ -135,8 +135,8 @@ def cars(n: int, **changes: Any) -> apf.Evaluation:
     rows = pl.DataFrame({"image_id": range(n), "category_id": [1] * n}).with_columns(**{k: pl.lit(v) for k, v in shape.items()})
     categories = {"category_id": [1], "name": ["Car"]}
     truth = apf.Dataset(rows.select("image_id"), categories, rows.with_columns(occluded=0, truncated=0.0))
-    found = rows.with_columns(score=0.9).with_columns(pl.Series(name, values) for name, values in changes.items())
-    return apf.evaluate(truth, found, replace(apf.KITTI, name="mine", tables=(table,)))
+    detections = rows.with_columns(score=0.9).with_columns(pl.Series(name, values) for name, values in changes.items())
+    return apf.evaluate(truth, detections, replace(apf.KITTI, name="mine", tables=(table,)))
 
 
 @pytest.mark.slow

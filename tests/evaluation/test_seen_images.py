@@ -83,8 +83,8 @@ def by_results(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
     files = dict(TRUTH.images.select("image_id", "file_name").iter_rows())
     results = []
     for image_id in image_ids:
-        found = output(image_id)
-        boxes = SimpleNamespace(xyxy=found["boxes"], conf=found["scores"], cls=found["labels"])
+        prediction = output(image_id)
+        boxes = SimpleNamespace(xyxy=prediction["boxes"], conf=prediction["scores"], cls=prediction["labels"])
         results.append(SimpleNamespace(boxes=boxes, names={}, path=f"elsewhere/{files[image_id]}"))
     for part in (results[::2], results[1::2]):
         evaluator.update(part)

@@ -28,8 +28,8 @@ def test_matches_are_stored_at_the_thresholds_that_are_named(
     street.write_parquet(tmp_path / "run", matches=thresholds)
     path = tmp_path / "run" / "matches.parquet"
     assert path.is_file() == bool(stored)
-    found = pl.read_parquet(path)["iou_threshold"].unique().sort().to_list() if stored else []
-    assert found == stored
+    thresholds_in_file = pl.read_parquet(path)["iou_threshold"].unique().sort().to_list() if stored else []
+    assert thresholds_in_file == stored
     again = apf.read_evaluation(tmp_path / "run")
     for threshold in (0.5, 0.6, 0.75):
         for area in ("all", "small"):
@@ -68,11 +68,11 @@ def test_matches_of_many_runs_are_one_table(street: apf.Evaluation, tmp_path: Pa
     other.write_parquet(tmp_path / "a", matches=0.5)
     other.write_parquet(tmp_path / "without")
     runs = apf.scan_runs(str(tmp_path / "*"))
-    found = runs.sql(
+    counts = runs.sql(
         "SELECT run, count(*) AS n FROM matches WHERE outcome = 'tp' AND area_range = 'all' GROUP BY ALL ORDER BY ALL"
     )
     expected = {name: ev.matches(0.5).filter(outcome="tp").height for name, ev in (("a", other), ("b", street))}
-    assert dict(found.rows()) == expected
+    assert dict(counts.rows()) == expected
 
 
 @pytest.mark.slow

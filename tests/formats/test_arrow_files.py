@@ -71,9 +71,9 @@ def test_everything_comes_back(tmp_path_factory: pytest.TempPathFactory, format_
     again = formats.read_dataset(path)
     for table in TABLES:
         assert_frame_equal(getattr(again, table), getattr(dataset, table), check_exact=True)
-    found = canonical("detections", dataset.annotations.drop("annotation_id").with_columns(score=pl.col("x")))
-    assert apf.write_results(found, path.with_name("found" + format_.endings[0]), format_.name).rows() == []
-    assert_frame_equal(formats.read_results(path.with_name("found" + format_.endings[0])), found, check_exact=True)
+    detections = canonical("detections", dataset.annotations.drop("annotation_id").with_columns(score=pl.col("x")))
+    assert apf.write_results(detections, path.with_name("found" + format_.endings[0]), format_.name).rows() == []
+    assert_frame_equal(formats.read_results(path.with_name("found" + format_.endings[0])), detections, check_exact=True)
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each.name)
@@ -93,19 +93,19 @@ def test_what_coco_has_beside_the_tables_comes_back(tmp_path: Path, format_: Any
 
 @pytest.mark.slow
 def test_an_evaluation_is_a_data_set_and_results(tmp_path: Path) -> None:
-    truth, found = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
-    apf.evaluate(truth, found).where(pl.col("time_of_day") == "night").write_parquet(tmp_path / "run")
+    truth, detections = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
+    apf.evaluate(truth, detections).where(pl.col("time_of_day") == "night").write_parquet(tmp_path / "run")
     ev = apf.evaluate(formats.read_dataset(tmp_path / "run"), formats.read_results(tmp_path / "run"))
     assert str(ev) == str(apf.read_evaluation(tmp_path / "run"))
 
 
 @pytest.mark.slow
 def test_a_single_file_of_detections_is_results(tmp_path: Path) -> None:
-    found = apf.read_coco_results(STREET / "model_a.json")
-    found.write_parquet(tmp_path / "a.parquet")
-    assert_frame_equal(formats.read_results(tmp_path / "a.parquet"), found)
+    detections = apf.read_coco_results(STREET / "model_a.json")
+    detections.write_parquet(tmp_path / "a.parquet")
+    assert_frame_equal(formats.read_results(tmp_path / "a.parquet"), detections)
     truth = STREET / "instances.json"
-    assert str(apf.evaluate(truth, tmp_path / "a.parquet")) == str(apf.evaluate(truth, found))
+    assert str(apf.evaluate(truth, tmp_path / "a.parquet")) == str(apf.evaluate(truth, detections))
 
 
 @pytest.mark.parametrize("ending", [".arrow", ".feather", ".ipc"])

@@ -33,8 +33,8 @@ def test_lines_are_annotations(tmp_path: Path) -> None:
 
 
 def test_results_have_the_score_after_the_class(tmp_path: Path) -> None:
-    found = apf.read_results(text_folder(tmp_path / "found", a="cat .5 1 2 3 4\n"))
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.5, 1, 2, 3, 4)]
+    detections = apf.read_results(text_folder(tmp_path / "found", a="cat .5 1 2 3 4\n"))
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.5, 1, 2, 3, 4)]
 
 
 def test_names_may_have_spaces(tmp_path: Path) -> None:
@@ -45,8 +45,11 @@ def test_names_may_have_spaces(tmp_path: Path) -> None:
         ("traffic light", 1, 2, 3, 4, False), ("car", 1, 2, 3, 4, False), ("red traffic light", 5, 6, 7, 8, True),
         ("class 2 b", 1, 2, 3, 4, False),
     ]  # fmt: skip
-    found = apf.read_results(text_folder(tmp_path / "found", a="traffic light .9 1 2 3 4\ncar .8 1 2 3 4\n"))
-    assert found.select("category_id", "score", *BOX).rows() == [("traffic light", 0.9, 1, 2, 3, 4), ("car", 0.8, 1, 2, 3, 4)]
+    detections = apf.read_results(text_folder(tmp_path / "found", a="traffic light .9 1 2 3 4\ncar .8 1 2 3 4\n"))
+    assert detections.select("category_id", "score", *BOX).rows() == [
+        ("traffic light", 0.9, 1, 2, 3, 4),
+        ("car", 0.8, 1, 2, 3, 4),
+    ]
 
 
 NUMBERED = {"truth": "1 5 6 7 8 difficult\n1 10 20 30 40\n", "found": "1 .9 10 20 30 40\n0 .8 1 2 3 4\n"}
@@ -54,13 +57,13 @@ NUMBERED = {"truth": "1 5 6 7 8 difficult\n1 10 20 30 40\n", "found": "1 .9 10 2
 
 @pytest.mark.slow
 def test_classes_that_are_numbers_get_names(tmp_path: Path) -> None:
-    truth, found = (text_folder(tmp_path / side, a=lines) for side, lines in NUMBERED.items())
+    truth, detections = (text_folder(tmp_path / side, a=lines) for side, lines in NUMBERED.items())
     named = apf.read_dataset(truth, names=["cat", "dog", "car"])
     assert named.categories.select("category_id", "name").rows() == [("0", "cat"), ("1", "dog"), ("2", "car")]
     assert named.annotations["category_id"].to_list() == ["1", "1"]
     assert apf.read_dataset(truth).categories.select("category_id", "name").rows() == [("1", "1")]
     words = text_folder(tmp_path / "words", a="dog .9 10 20 30 40\ncat .8 1 2 3 4\n")
-    for results in (found, words):
+    for results in (detections, words):
         ev = apf.evaluate(truth, results, "voc2012", names=["cat", "dog", "car"])
         assert ev.by("categories.name").select("name", "AP", "n_detections").rows() == [
             ("car", None, 0), ("cat", None, 1), ("dog", 1.0, 1),
@@ -97,9 +100,9 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     again = apf.read_dataset(path / "truth", "boxes")
     for table in ("images", "categories", "annotations"):
         assert_frame_equal(getattr(again, table), getattr(dataset, table))
-    found = dataset.annotations.drop("annotation_id", "is_crowd", "area").with_columns(score=pl.col("x") / 7)
-    assert apf.write_results(found, path / "found", "boxes", dataset=dataset).rows() == []
-    expected = apf.read_results(found).select("detection_id", "image_id", "category_id", "score", *BOX, "area")
+    detections = dataset.annotations.drop("annotation_id", "is_crowd", "area").with_columns(score=pl.col("x") / 7)
+    assert apf.write_results(detections, path / "found", "boxes", dataset=dataset).rows() == []
+    expected = apf.read_results(detections).select("detection_id", "image_id", "category_id", "score", *BOX, "area")
     assert_frame_equal(apf.read_results(path / "found", "boxes"), expected)
 
 
@@ -176,10 +179,13 @@ def test_names_with_blanks_are_not_written(tmp_path: Path) -> None:
 
 def test_told_from_the_first_line(tmp_path: Path) -> None:
     form = Boxes()
-    truth, found = text_folder(tmp_path / "truth", a="", b="cat 1 2 3 4"), text_folder(tmp_path / "found", a="cat .5 1 2 3 4")
+    truth, detections = (
+        text_folder(tmp_path / "truth", a="", b="cat 1 2 3 4"),
+        text_folder(tmp_path / "found", a="cat .5 1 2 3 4"),
+    )
     yolo = text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
-    assert [form.fits(see(path), "dataset") for path in (truth, found, yolo)] == [True, False, False]
-    assert [form.fits(see(path), "results") for path in (truth, found, yolo)] == [False, True, False]
+    assert [form.fits(see(path), "dataset") for path in (truth, detections, yolo)] == [True, False, False]
+    assert [form.fits(see(path), "results") for path in (truth, detections, yolo)] == [False, True, False]
     folders = [text_folder(tmp_path / name, a=NUMBERED[name]) for name in NUMBERED]
     assert [form.fits(see(path), "dataset") for path in folders] == [True, False]
     assert [form.fits(see(path), "results") for path in folders] == [False, True]

@@ -66,8 +66,8 @@ def test_results_may_be_what_pycocotools_loads() -> None:
     truth = COCO()
     truth.dataset = TRUTH
     truth.createIndex()
-    found = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
-    assert apf.read_results(truth.loadRes(found)).select("image_id", "score", "width").rows() == [(1, 0.5, 3.0)]
+    detections = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    assert apf.read_results(truth.loadRes(detections)).select("image_id", "score", "width").rows() == [(1, 0.5, 3.0)]
     with pytest.raises(FormatError, match=r"is it ground truth\?$"):
         apf.read_results(truth)
 
@@ -157,10 +157,10 @@ def test_ground_truth_in_the_place_of_results_is_told() -> None:
 
 @pytest.mark.slow
 def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
-    found = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    detections = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
     apf.write_dataset(TRUTH, tmp_path / "a.json", "coco")
     apf.write_dataset(tmp_path / "a.json", tmp_path / "boxes", "boxes")
-    apf.write_results(found, tmp_path / "b.json", "coco")
+    apf.write_results(detections, tmp_path / "b.json", "coco")
     apf.write_results(tmp_path / "b.json", tmp_path / "found", "boxes", dataset=tmp_path / "a.json")
     assert (tmp_path / "boxes" / "a.txt").read_text() == "cat 1.0 2.0 3.0 4.0\n"
     assert (tmp_path / "found" / "a.txt").read_text() == "cat 0.5 1.0 2.0 3.0 4.0\n"
@@ -291,27 +291,27 @@ def test_a_turned_box_is_evaluated_alike_in_every_format(name: str, tmp_path: Pa
     lost = apf.write_dataset(dataset, tmp_path / "truth", name)
     written = apf.write_results(row | box | {"score": [0.5]}, tmp_path / "found", name, dataset=dataset)
     for losses, like in ((lost, name), (written, "coco" if name == "lvis" else name)):  # results of LVIS are those of COCO
-        said = losses.filter(pl.col("column") == "angle").select("n_rows", "what").rows()
-        assert said == ([] if OF_ANGLES[like] is None else [(1, OF_ANGLES[like])])
+        angle_losses = losses.filter(pl.col("column") == "angle").select("n_rows", "what").rows()
+        assert angle_losses == ([] if OF_ANGLES[like] is None else [(1, OF_ANGLES[like])])
     truth = apf.read_dataset(tmp_path / "truth", name)
-    found = apf.read_results(tmp_path / "found", name, dataset=truth)
+    results = apf.read_results(tmp_path / "found", name, dataset=truth)
     upright = truth.annotations.select("image_id", "category_id", **dict(zip(BOX, map(pl.lit, around), strict=True)), score=0.5)
     area = 72 * 68 if OF_ANGLES[name] == UPRIGHT and "area" not in FORMATS[name].holds["annotations"] else 60 * 40
-    for detections in (found, upright):
+    for detections in (results, upright):
         evaluation = apf.evaluate(truth, detections)
         assert evaluation.dataset.annotations.select(*BOX, "area").row(0) == pytest.approx((*around, area))
         assert evaluation.summary["value"][0] == pytest.approx(1)
         assert bool(evaluation.notes) == (OF_ANGLES[name] is None)
     if "angle" in truth.annotations.columns or "corners" in truth.annotations.columns:
-        assert apf.evaluate(truth, found, "dota").summary["value"][0] == pytest.approx(1)
+        assert apf.evaluate(truth, results, "dota").summary["value"][0] == pytest.approx(1)
 
 
 def test_results_with_files_and_no_ids_say_how_to_join_them() -> None:
-    found = {"file_name": ["a.jpg"], "image_id": [None], "category_id": [1], "bbox": [[1, 2, 3, 4]], "score": [0.5]}
+    detections = {"file_name": ["a.jpg"], "image_id": [None], "category_id": [1], "bbox": [[1, 2, 3, 4]], "score": [0.5]}
     with pytest.raises(
         RowError, match=r'image_id is missing .*; supply it, or join the images by file_name: join_by_name="images"'
     ):
-        apf.read_results(found)
+        apf.read_results(detections)
 
 
 WRONG_FIRST_LINES = {  # of results: the ground truth, the name and the text of the results, the message about them
@@ -333,14 +333,14 @@ def test_results_that_look_like_none_are_read_as_their_truth(case: str, tmp_path
     files, name, text, message = WRONG_FIRST_LINES[case]
     truth = written(tmp_path / "truth", files)
     written(tmp_path, {name: text})
-    found = tmp_path / name.split("/")[0]
+    results = tmp_path / name.split("/")[0]
     with pytest.raises(FormatError, match=message):
-        apf.evaluate(truth, found)
+        apf.evaluate(truth, results)
     if case in ("thumos14", "ava"):  # whose lines have as many fields as they need
-        assert apf.check(truth, found).row(0, named=True)["rows"] == [f"line 1 of {name}"]
+        assert apf.check(truth, results).row(0, named=True)["rows"] == [f"line 1 of {name}"]
     else:
         with pytest.raises(FormatError, match=message):
-            apf.check(truth, found)
+            apf.check(truth, results)
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ FOUND = [{"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.
 def test_names_from_files(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(FILES[name], newline="")
     assert read_class_names(tmp_path / name) == {0: "cat", 1: "dog"}
-    found = apf.read_results(FOUND, dataset=TRUTH, names=tmp_path / name)
-    assert found["category_id"].to_list() == [18]
+    detections = apf.read_results(FOUND, dataset=TRUTH, names=tmp_path / name)
+    assert detections["category_id"].to_list() == [18]
 
 
 @pytest.mark.slow
@@ -56,8 +56,8 @@ def test_numbers_in_text_are_joined_to_names_of_the_truth(
 
 def test_a_truth_whose_categories_are_called_by_their_names(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"a.txt": "dog 10 10 20 20\n"})
-    found = written(tmp_path / "found", {"a.txt": "1 .5 10 10 20 20\n"})
-    ev = apf.evaluate(truth, found, results_format="boxes", names=["cat", "dog"])
+    results = written(tmp_path / "found", {"a.txt": "1 .5 10 10 20 20\n"})
+    ev = apf.evaluate(truth, results, results_format="boxes", names=["cat", "dog"])
     assert ev.summary["value"][0] == pytest.approx(1)
 
 
@@ -111,30 +111,30 @@ def predictions(*rows: tuple[int, list[int]], **changes: Any) -> list[dict[str, 
 def test_predictions_of_ultralytics_count_classes_from_1(kind: str, names: Any, tmp_path: Path) -> None:
     folder = written(tmp_path / "data", LABELS)
     rows: Any = predictions((1, CAR), (2, BUS))
-    found = {"file": tmp_path / "predictions.json", "memory": rows, "frame": pl.DataFrame(rows)}[kind]
+    results = {"file": tmp_path / "predictions.json", "memory": rows, "frame": pl.DataFrame(rows)}[kind]
     (tmp_path / "predictions.json").write_text(json.dumps(rows))
     names = folder / names if isinstance(names, str) else names
     with pytest.warns(ClassNumbersWarning) as caught:
-        evaluation = apf.evaluate(folder, found, names=names)
+        evaluation = apf.evaluate(folder, results, names=names)
     assert [str(warning.message) for warning in caught] == [SUBTRACTED]
     assert evaluation["AP"] == pytest.approx(1)
     assert evaluation.matches(0.5)["category_id"].sort().to_list() == [0, 1]
     with pytest.warns(ClassNumbersWarning) as caught:
-        checked = apf.check(folder, found, names=names)
+        checked = apf.check(folder, results, names=names)
     assert [str(warning.message) for warning in caught] == [SUBTRACTED]
     assert not {"unknown_category", "shifted_ids"} & {*checked["check"]}
     with pytest.warns(ClassNumbersWarning, match="1 was subtracted"):
-        assert apf.read_results(found, dataset=folder, names=names)["category_id"].to_list() == [0, 1]
+        assert apf.read_results(results, dataset=folder, names=names)["category_id"].to_list() == [0, 1]
 
 
 @pytest.mark.slow
 def test_one_class_that_is_written_1(tmp_path: Path) -> None:
     files = {"data.yaml": "val: images\nnames: [car]\n", "labels/007.txt": "0 .2 .4 .2 .4\n"}
     sizes = {"image_sizes.csv": "file_name,image_width,image_height\n007.jpg,100,50\n"}
-    found = predictions((1, CAR), image_id=7, file_name="007.jpg")
-    (tmp_path / "predictions.json").write_text(json.dumps(found))
+    rows = predictions((1, CAR), image_id=7, file_name="007.jpg")
+    (tmp_path / "predictions.json").write_text(json.dumps(rows))
     folder = written(tmp_path / "data", files | sizes)
-    for results in (found, tmp_path / "predictions.json"):
+    for results in (rows, tmp_path / "predictions.json"):
         with pytest.warns(ClassNumbersWarning, match="category_id is 1, and the only class is 0: as in"):
             assert apf.evaluate(folder, results, join_by_name="images")["AP"] == pytest.approx(1)
 
@@ -181,8 +181,8 @@ def test_names_that_lack_the_last_number_from_1_are_asked_for(tmp_path: Path) ->
 def test_other_numbers_stay(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     folder = written(tmp_path, LABELS)
     with warnings.catch_warnings(action="error"):
-        found = apf.read_results(rows, dataset=folder)
-    assert found["category_id"].to_list() == [row["category_id"] for row in rows]
+        detections = apf.read_results(rows, dataset=folder)
+    assert detections["category_id"].to_list() == [row["category_id"] for row in rows]
 
 
 def test_numbers_beyond_the_classes_are_unknown_as_before(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_no_shard_decides_how_classes_are_numbered(invalid: str, tmp_path: Path)
         apf.write_shards(truth, rows, tmp_path / "shards", n=2)
     with warnings.catch_warnings(record=True, action="always") as caught:
         assert apf.evaluate_shards(tmp_path / "shards", invalid=invalid)["AP"] == 0
-    asked, unknown = (str(warning.message) for warning in caught)
-    assert asked == f"shard 00001: detections: category_id is 2, and the classes are 0 to 1; {ASKED}"
+    question, unknown = (str(warning.message) for warning in caught)
+    assert question == f"shard 00001: detections: category_id is 2, and the classes are 0 to 1; {ASKED}"
     assert unknown.startswith("shard 00001: 1 of 1 detection has an unknown category_id and was dropped: 2")
     with pytest.raises(ParameterError, match="leave it out, or write the shards with it"):
         apf.evaluate_shards(tmp_path / "shards", names={1: "car", 2: "bus"})
@@ -253,15 +253,15 @@ def test_predictions_of_ultralytics_in_the_shell(
     folder = written(tmp_path / "data", LABELS)
     (tmp_path / "predictions.json").write_text(json.dumps(predictions((1, CAR), (2, BUS))))
     arguments = [str(folder), str(tmp_path / "predictions.json"), "--names", str(folder / "data.yaml"), "--json"]
-    code, out, said = command(capsys, monkeypatch, "eval", *arguments)
+    code, out, err = command(capsys, monkeypatch, "eval", *arguments)
     assert (code, json.loads(out)["AP"]) == (0, pytest.approx(1))
-    assert SUBTRACTED in said
+    assert SUBTRACTED in err
 
 
 def test_numbers_are_no_names() -> None:
     """Classes that are called by numbers: 10 is no number of a class, though a class is called so."""
     names = [str(digit) for digit in range(1, 11)]
-    found = pl.DataFrame({"category_id": list(range(1, 11))})
+    detections = pl.DataFrame({"category_id": list(range(1, 11))})
     with pytest.raises(RowError, match="category_id has no name for row 10"):
-        with_class_names(found, names)
-    assert with_class_names(found.cast(pl.String), names)["name"].to_list()[:2] == ["2", "3"]
+        with_class_names(detections, names)
+    assert with_class_names(detections.cast(pl.String), names)["name"].to_list()[:2] == ["2", "3"]

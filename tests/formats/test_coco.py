@@ -183,31 +183,31 @@ def test_ids(ids: list[Any], expected: list[Any], is_file: bool, tmp_path: Path)
     }
     results = [{"image_id": i, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for i in ids]
     read = apf.read_coco(as_file(truth, tmp_path / "truth.json") if is_file else truth)
-    found = apf.read_coco_results(as_file(results, tmp_path / "results.json") if is_file else results)
+    detections = apf.read_coco_results(as_file(results, tmp_path / "results.json") if is_file else results)
     assert read.core("annotations")["image_id"].to_list() == expected
     assert read.images["image_id"].to_list() == read.annotations["annotation_id"].to_list() == expected
-    assert found["image_id"].to_list() == expected
-    assert apf.evaluate(read, found).matches()["outcome"].to_list() == ["tp"] * 3
+    assert detections["image_id"].to_list() == expected
+    assert apf.evaluate(read, detections).matches()["outcome"].to_list() == ["tp"] * 3
 
 
 @pytest.mark.parametrize("is_file", [False, True])
 def test_attributes_of_results(is_file: bool, tmp_path: Path) -> None:
-    found = apf.read_coco_results(as_file(RESULTS, tmp_path / "results.json") if is_file else RESULTS)
-    assert found["detection_id"].to_list() == [1, 2]
-    assert found["score"].to_list() == [0.5, 1.0]
-    assert found["area"].to_list() == [10.5 * 20.25, 12.0]
+    detections = apf.read_coco_results(as_file(RESULTS, tmp_path / "results.json") if is_file else RESULTS)
+    assert detections["detection_id"].to_list() == [1, 2]
+    assert detections["score"].to_list() == [0.5, 1.0]
+    assert detections["area"].to_list() == [10.5 * 20.25, 12.0]
     attributes = ["track", "depth", "occluded", "source"]
-    assert found.select(attributes).rows() == [(3, 1.5, True, "2020-01-01"), (4, 2.25, False, "12")]
-    assert found.schema["track"] == pl.Int64 and found.schema["occluded"] == pl.Boolean
-    assert [json.loads(mask) for mask in found["mask"]] == [RLE, PACKED_RLE]
+    assert detections.select(attributes).rows() == [(3, 1.5, True, "2020-01-01"), (4, 2.25, False, "12")]
+    assert detections.schema["track"] == pl.Int64 and detections.schema["occluded"] == pl.Boolean
+    assert [json.loads(mask) for mask in detections["mask"]] == [RLE, PACKED_RLE]
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 def test_results_written_and_read_again(suffix: str, tmp_path: Path) -> None:
-    found = apf.read_coco_results(as_file(RESULTS, tmp_path / "results.json"))
-    apf.write_coco_results(found, tmp_path / f"again{suffix}")
+    detections = apf.read_coco_results(as_file(RESULTS, tmp_path / "results.json"))
+    apf.write_coco_results(detections, tmp_path / f"again{suffix}")
     again = apf.read_coco_results(tmp_path / f"again{suffix}")
-    assert_frame_equal(again.drop("mask"), found.drop("mask"), check_exact=True)
+    assert_frame_equal(again.drop("mask"), detections.drop("mask"), check_exact=True)
     assert [json.loads(mask) for mask in again["mask"]] == [RLE, PACKED_RLE]
     if suffix == ".json":
         assert json.loads((tmp_path / "again.json").read_text()) == RESULTS
@@ -318,12 +318,12 @@ def test_file_removed_before_its_attributes_are_read(tmp_path: Path) -> None:
 def test_unwritable_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder.json").mkdir()
-    truth, found = apf.read_coco(TRUTH), apf.read_coco_results(RESULTS)
+    truth, detections = apf.read_coco(TRUTH), apf.read_coco_results(RESULTS)
     for place in (tmp_path / "nowhere" / "a.json", tmp_path / "file" / "a.json", tmp_path / "folder.json"):
         with pytest.raises(OutputError, match=r"\.json: cannot be written \("):
             apf.write_coco(truth, place)
         with pytest.raises(OutputError, match=r"\.json: cannot be written \("):
-            apf.write_coco_results(found, place)
+            apf.write_coco_results(detections, place)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder.json"]
 
 
@@ -387,9 +387,9 @@ def test_attributes_called_as_fields_of_coco_are_left_out(tmp_path: Path) -> Non
 
 def test_results_that_the_first_row_lacks_come_back(tmp_path: Path) -> None:
     mask = '{"size":[9,9],"counts":[0,81]}'
-    found = {"image_id": [1, 1], "category_id": [1, 1], "score": [0.5, 0.4], "x": [0, 0], "y": [0, 0], "width": [9, 9],
-             "height": [9, 9], "mask": [None, mask], "note": [None, "far"]}  # fmt: skip
-    assert apf.write_results(found, tmp_path / "found.json", "coco").rows() == []
+    detections = {"image_id": [1, 1], "category_id": [1, 1], "score": [0.5, 0.4], "x": [0, 0], "y": [0, 0], "width": [9, 9],
+                  "height": [9, 9], "mask": [None, mask], "note": [None, "far"]}  # fmt: skip
+    assert apf.write_results(detections, tmp_path / "found.json", "coco").rows() == []
     again = apf.read_results(tmp_path / "found.json")
     assert again.select("mask", "note").rows() == [(None, None), (mask, "far")]
 
@@ -424,13 +424,13 @@ def test_results_as_a_data_set_with_scores_join_by_its_own_names(tmp_path: Path)
         "categories": [{"id": 5, "name": "cat"}],
         "annotations": [{"id": n, "image_id": 10 * n + 60, "category_id": 5, "bbox": [1, 2, 3, 4]} for n in (1, 2)],
     }
-    found = {
+    detections = {
         "annotations": [{"id": 9 + n, **row} for n, row in enumerate(FOUND)],
         "images": [{"id": 1, "file_name": "b.jpg"}, {"id": 2, "file_name": "a.jpg"}],
         "categories": [{"id": 1, "name": "cat"}],
     }
-    (tmp_path / "found.json").write_text(json.dumps(found))
-    for source in (found, tmp_path / "found.json"):
+    (tmp_path / "found.json").write_text(json.dumps(detections))
+    for source in (detections, tmp_path / "found.json"):
         assert apf.read_results(source).select("image_id", "file_name", "name", "score").rows() == [
             (1, "b.jpg", "cat", 0.5), (2, "a.jpg", "cat", 0.25),
         ]  # fmt: skip

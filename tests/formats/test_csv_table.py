@@ -38,8 +38,8 @@ def test_columns_are_called_as_people_call_them(header: str, tmp_path: Path) -> 
     assert sizes == ((64, 48) if "64" in BOXES[header] else (None, None))
     separator = max(",;\t", key=header.count)
     (tmp_path / "found.csv").write_text(f"{header}{separator}conf\n{BOXES[header]}{separator}0.75\n")
-    found = apf.read_results(tmp_path / "found.csv")
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.75, 1, 2, 3, 4)]
+    detections = apf.read_results(tmp_path / "found.csv")
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.75, 1, 2, 3, 4)]
     assert apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv").summary["value"][0] == pytest.approx(1)
 
 
@@ -54,10 +54,10 @@ def test_a_frame_is_read_as_the_csv_with_its_columns_is(header: str, tmp_path: P
 
 
 def test_canonical_names_of_columns_come_before_others() -> None:
-    found = pl.DataFrame(
+    detections = pl.DataFrame(
         {"image_id": [1], "category_id": [2], "score": [0.5], "conf": [0.1], "label": ["x"], "bbox": [[1, 2, 3, 4]]}
     )
-    assert apf.read_results(found).select("category_id", "score", "conf", "label").rows() == [(2, 0.5, 0.1, "x")]
+    assert apf.read_results(detections).select("category_id", "score", "conf", "label").rows() == [(2, 0.5, 0.1, "x")]
 
 
 def test_numbers_are_ids_and_names_go_with_them(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_an_image_alone_is_one_without_objects(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_results_join_to_other_formats_by_their_names(tmp_path: Path) -> None:
     truth = apf.read_dataset(STREET / "instances.json")
-    found = apf.read_results(STREET / "model_a.json")
-    named = found.join(truth.images, on="image_id").join(truth.categories, on="category_id")
+    detections = apf.read_results(STREET / "model_a.json")
+    named = detections.join(truth.images, on="image_id").join(truth.categories, on="category_id")
     named.select("score", *BOX, image="file_name", label="name").write_csv(tmp_path / "found.csv")
     ev = apf.evaluate(truth, tmp_path / "found.csv", join_by_name=["images", "categories"])
-    assert ev.summary["value"].to_list() == pytest.approx(apf.evaluate(truth, found).summary["value"].to_list(), abs=2e-3)
+    assert ev.summary["value"].to_list() == pytest.approx(apf.evaluate(truth, detections).summary["value"].to_list(), abs=2e-3)
 
 
 @pytest.mark.slow
@@ -143,11 +143,11 @@ def test_what_cannot_be_right_is_named(text: str, kind: type[Exception], message
 
 def test_cuboids_may_be_in_the_place_of_boxes(tmp_path: Path) -> None:
     cuboid = "cuboid_x,cuboid_y,cuboid_z,cuboid_length,cuboid_width,cuboid_height,cuboid_yaw"
-    truth, found = tmp_path / "truth.csv", tmp_path / "found.csv"
+    truth, detections = tmp_path / "truth.csv", tmp_path / "found.csv"
     truth.write_text(f"image,class,{cuboid},weather\na,car,10,5,1,4,2,1.5,0,rain\nb,,,,,,,,,\n")
-    found.write_text(f"image,class,score,{cuboid}\na,car,0.5,10.5,5,1,4,2,1.5,0\n")
+    detections.write_text(f"image,class,score,{cuboid}\na,car,0.5,10.5,5,1,4,2,1.5,0\n")
     dataset = apf.read_dataset(truth)
     assert dataset.images["image_id"].to_list() == ["a", "b"]
     assert dataset.annotations.select("cuboid_x", "cuboid_yaw", "weather").rows() == [(10, 0, "rain")]
-    evaluation = apf.evaluate(dataset, found, similarity=apf.similarity.CentreDistance(), iou_thresholds=[-1])
+    evaluation = apf.evaluate(dataset, detections, similarity=apf.similarity.CentreDistance(), iou_thresholds=[-1])
     assert evaluation.summary["value"][0] == pytest.approx(1)

@@ -60,16 +60,16 @@ def same_by_both(read: Callable[[], pl.DataFrame]) -> bool:
 
     DuckDB takes `inf`, which is no JSON, and whole numbers of thousands of digits; they are refused a step later.
     """
-    found = []
+    outcomes = []
     for short in (0, 1 << 20):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(scan, "SHORT", short)
-            found.append(outcome(read))
-    if found[0] != found[1]:
-        print(*found, sep="\n")
-    (by_database, _), (decoded, _) = found
+            outcomes.append(outcome(read))
+    if outcomes[0] != outcomes[1]:
+        print(*outcomes, sep="\n")
+    (by_database, _), (decoded, _) = outcomes
     is_refused_later = decoded[0] is FormatError and "is not a finite number" in str(by_database[1])
-    return bool(found[0] == found[1] or is_refused_later)
+    return bool(outcomes[0] == outcomes[1] or is_refused_later)
 
 
 @given(rows=rows, kept=st.booleans(), spaces=st.sampled_from(["", " ", "\n\t"]), cut=st.integers(0, 40))
@@ -88,10 +88,10 @@ def test_mutated_files_are_the_same(name: str, tmp_path: Path) -> None:
     for number in CASES:
         folder = tmp_path / str(number)
         folder.mkdir()
-        truth, found = write_valid(name, SHAPES[name][number % len(SHAPES[name])], folder)
-        said = mutate(folder, Random(f"{name} {number}"))
-        assert same_by_both(lambda at=truth: apf.read_coco(at).annotations), said  # type: ignore[misc]
-        assert same_by_both(lambda at=found: apf.read_coco_results(at)), said  # type: ignore[misc]
+        truth, results = write_valid(name, SHAPES[name][number % len(SHAPES[name])], folder)
+        description = mutate(folder, Random(f"{name} {number}"))
+        assert same_by_both(lambda at=truth: apf.read_coco(at).annotations), description  # type: ignore[misc]
+        assert same_by_both(lambda at=results: apf.read_coco_results(at)), description  # type: ignore[misc]
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))

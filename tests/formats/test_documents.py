@@ -67,8 +67,8 @@ def test_whole_characters_are_read() -> None:
 
 @pytest.mark.parametrize("row", [{"x": "\ud800"}, {"\ud800": 1}, {"image_id": "\ud800"}, {"x": {"y": ["\ud800"]}}], ids=str)
 def test_no_half_of_a_character_reaches_a_table(row: dict[str, Any], tmp_path: Path) -> None:
-    given = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
-    for rows in ([given | row], [given, given | row]):
+    detection = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+    for rows in ([detection | row], [detection, detection | row]):
         (tmp_path / "a.json").write_text(json.dumps(rows))
         with pytest.raises(FormatError, match="half of a character"):
             apf.read_results(tmp_path / "a.json")
@@ -79,8 +79,8 @@ def test_no_half_of_a_character_reaches_a_table(row: dict[str, Any], tmp_path: P
 
 def test_names_of_fields_have_a_limit(tmp_path: Path) -> None:
     name = "x" * 1_000_000
-    given = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
-    for rows in ([given | {name: 1}], [given, given | {name: 1}]):
+    detection = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+    for rows in ([detection | {name: 1}], [detection, detection | {name: 1}]):
         (tmp_path / "a.json").write_text(json.dumps(rows))
         if name in rows[0]:
             with pytest.raises(ColumnError, match="the name of a field has 1,000,000 characters; at most 10,000 are read"):

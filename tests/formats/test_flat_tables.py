@@ -57,16 +57,16 @@ def test_a_table_is_ground_truth(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_both_sides_are_tables(ending: str, tmp_path: Path) -> None:
     """Nothing has to be said of either."""
-    truth, found = saved(tmp_path / f"truth{ending}", ROWS), saved(tmp_path / f"found{ending}", SCORED)
-    assert apf.evaluate(truth, found)["AP"] == pytest.approx(1)
+    truth, detections = saved(tmp_path / f"truth{ending}", ROWS), saved(tmp_path / f"found{ending}", SCORED)
+    assert apf.evaluate(truth, detections)["AP"] == pytest.approx(1)
 
 
 def test_corners_in_one_column_are_said_for_both_sides(tmp_path: Path) -> None:
     """As for CSV, `box_format` is that of ground truth and results."""
     rows = ROWS.select("filename", "class", bbox=pl.concat_list("xmin", "ymin", "xmax", "ymax"))
     truth = saved(tmp_path / "truth.parquet", rows)
-    found = saved(tmp_path / "found.parquet", rows.with_columns(score=0.5))
-    assert apf.evaluate(truth, found, box_format="xyxy").dataset.annotations["width"].to_list() == [10, 20, 30]
+    detections = saved(tmp_path / "found.parquet", rows.with_columns(score=0.5))
+    assert apf.evaluate(truth, detections, box_format="xyxy").dataset.annotations["width"].to_list() == [10, 20, 30]
 
 
 def test_an_image_without_objects_is_a_row(tmp_path: Path) -> None:

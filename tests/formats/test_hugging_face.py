@@ -73,7 +73,7 @@ def test_every_kind_of_frame_is_taken(kind: str) -> None:
     rows = pa.table({name: ROWS[name] for name in ("image_id", "objects")})
     objects = pl.DataFrame(rows)["objects"]
     structs = [[dict(zip(each, row, strict=True)) for row in zip(*each.values(), strict=True)] for each in objects]
-    given = {
+    frame = {
         "polars": lambda: pl.DataFrame(rows),
         "lazy": lambda: pl.DataFrame(rows).lazy(),
         "pandas": lambda: pl.DataFrame(rows).to_pandas(use_pyarrow_extension_array=True),
@@ -82,7 +82,7 @@ def test_every_kind_of_frame_is_taken(kind: str) -> None:
         "list": lambda: rows.to_pylist(),
         "list of structs": lambda: pl.DataFrame({"image_id": rows["image_id"], "annotations": structs}),
     }[kind]()
-    assert apf.read_dataset(given).annotations.select("image_id", "category_id", *BOX).rows() == [
+    assert apf.read_dataset(frame).annotations.select("image_id", "category_id", *BOX).rows() == [
         (5, 1, 1, 2, 3, 4), (5, 0, 5, 6, 7, 8), (7, 1, 9, 8, 7, 6.5),
     ]  # fmt: skip
 
@@ -113,8 +113,8 @@ def test_a_dataset_of_hugging_face_is_ground_truth_and_results() -> None:
 def test_numbers_are_not_copied_on_the_way_to_columns() -> None:
     rows = table()
     annotations = tables_of_rows(*frame_of_rows("images", rows))["annotations"]
-    given = rows["objects"].chunk(0).field("category").values.buffers()[1].address
-    assert annotations["category_id"].to_numpy(allow_copy=False).__array_interface__["data"][0] == given
+    address = rows["objects"].chunk(0).field("category").values.buffers()[1].address
+    assert annotations["category_id"].to_numpy(allow_copy=False).__array_interface__["data"][0] == address
 
 
 @pytest.mark.slow
@@ -155,8 +155,12 @@ def test_splits_are_files_that_begin_with_their_names(tmp_path: Path) -> None:
 
 
 def test_truth_and_predictions_in_one_table() -> None:
-    found = [{"bbox": [[1.0, 2, 3, 4]], "label": [1], "confidence": [0.5]}, {"bbox": [], "label": [], "confidence": []}, None]
-    both = pl.DataFrame(table()).with_columns(pl.Series("predictions", found))
+    predictions = [
+        {"bbox": [[1.0, 2, 3, 4]], "label": [1], "confidence": [0.5]},
+        {"bbox": [], "label": [], "confidence": []},
+        None,
+    ]
+    both = pl.DataFrame(table()).with_columns(pl.Series("predictions", predictions))
     ev = apf.evaluate(both, both)
     assert (ev.dataset.annotations.height, ev.detections.height) == (3, 1)
 
@@ -179,10 +183,10 @@ def test_round_trip(tmp_path: Path) -> None:
     assert schema.field("objects").type.field("bbox").type == pa.list_(pa.list_(pa.float64()))
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
     assert features["objects"]["category"]["feature"]["_type"] == "ClassLabel"
-    found = apf.read_results(STREET / "model_a.json")
-    apf.write_results(found, tmp_path / "found.parquet", "hugging_face", dataset=street)
+    detections = apf.read_results(STREET / "model_a.json")
+    apf.write_results(detections, tmp_path / "found.parquet", "hugging_face", dataset=street)
     ev = apf.evaluate(tmp_path / "street.parquet", tmp_path / "found.parquet")
-    assert str(ev) == str(apf.evaluate(street, found))
+    assert str(ev) == str(apf.evaluate(street, detections))
 
 
 def test_lists_of_other_lengths_are_named() -> None:

@@ -192,23 +192,23 @@ def test_no_images_are_an_error(images: Any) -> None:
 
 def test_rows_keep_their_numbers() -> None:
     """An error names the rows of the source, and detections have the same ids as in the whole."""
-    found = {**FOUND, "score": [0.9, 0.8, None]}
+    detections = {**FOUND, "score": [0.9, 0.8, None]}
     with pytest.raises(RowError, match="score is missing for detection_id 3"):
-        apf.evaluate(TRUTH, found, images=[9])
+        apf.evaluate(TRUTH, detections, images=[9])
     assert apf.evaluate(TRUTH, FOUND, images=[9]).detections["detection_id"].to_list() == [3]
 
 
 def test_detections_of_unknown_images_stay_errors() -> None:
     """Only those of images that are left out are left out."""
-    found = {**FOUND, "image_id": [7, 8, 70]}
+    detections = {**FOUND, "image_id": [7, 8, 70]}
     with pytest.raises(UnknownIdError, match="unknown: 70"):
-        apf.evaluate(TRUTH, found, images=[7])
+        apf.evaluate(TRUTH, detections, images=[7])
 
 
 def test_results_by_name_know_images_left_out() -> None:
     """Detections are joined to all images, and then left out."""
-    found = {**FOUND, "image_id": ["a", "b", "c"]}
-    evaluation = apf.evaluate(TRUTH, found, images=[8], join_by_name="images")
+    detections = {**FOUND, "image_id": ["a", "b", "c"]}
+    evaluation = apf.evaluate(TRUTH, detections, images=[8], join_by_name="images")
     assert evaluation.detections.select("image_id", "score").rows() == [(8, 0.8)]
 
 

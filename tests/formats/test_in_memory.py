@@ -302,8 +302,8 @@ def test_nothing_may_be_found_on_images_that_are_named(nothing: Any) -> None:
 @pytest.mark.slow
 def test_classes_count_by_name_where_the_categories_have_names() -> None:
     ids = [{"id": 1}, {"id": 3}]
-    found = apf.read_results({22: results()}, dataset=TRUTH | {"categories": ids})
-    assert found.select("image_id", "category_id", "name").rows() == [(22, 1, "car")]
+    detections = apf.read_results({22: results()}, dataset=TRUTH | {"categories": ids})
+    assert detections.select("image_id", "category_id", "name").rows() == [(22, 1, "car")]
     merged = apf.evaluate(TRUTH, [results()], category_map={"car": "vehicle"})
     assert merged.detections["category_id"].to_list() == [3]
     other = [{"id": 1, "name": "Person"}, {"id": 3, "name": "Car"}]
@@ -347,9 +347,9 @@ def test_masks_of_outputs_are_taken_alone_for_masks() -> None:
     truth = TRUTH | {"annotations": [row | {"segmentation": [CORNERS]} for row in TRUTH["annotations"]]}
     evaluator = apf.Evaluator(truth, iou_type="segm")
     evaluator.update(masks)
-    found = apf.evaluate(truth, masks, iou_type="segm").detections
-    assert found["mask"].to_list() == evaluator.state()["mask"].to_list()
-    assert found["area"].to_list() == [200.0]
+    detections = apf.evaluate(truth, masks, iou_type="segm").detections
+    assert detections["mask"].to_list() == evaluator.state()["mask"].to_list()
+    assert detections["area"].to_list() == [200.0]
     assert "mask" not in apf.evaluate(TRUTH, masks).detections.columns
     assert "mask" in apf.evaluate(truth, masks, iou_type="boundary").detections.columns  # no array is called boundary
 

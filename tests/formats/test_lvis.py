@@ -216,11 +216,11 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     again = apf.read_dataset(path / "truth.json", "lvis")
     for table in ("images", "categories", "annotations"):
         expected = getattr(dataset, table)
-        known = [name for name in expected.columns if name in getattr(again, table).columns or expected[name].count()]
-        assert_frame_equal(getattr(again, table).select(known), expected.select(known), check_exact=True)
-    found = dataset.annotations.select("image_id", "category_id", "x", "y", "width", "height", score=pl.col("x") / 7)
-    assert apf.write_results(found, path / "found.json", "lvis", dataset=dataset).rows() == []
-    assert_frame_equal(apf.read_results(path / "found.json", "lvis"), apf.read_results(found), check_exact=True)
+        names = [name for name in expected.columns if name in getattr(again, table).columns or expected[name].count()]
+        assert_frame_equal(getattr(again, table).select(names), expected.select(names), check_exact=True)
+    detections = dataset.annotations.select("image_id", "category_id", "x", "y", "width", "height", score=pl.col("x") / 7)
+    assert apf.write_results(detections, path / "found.json", "lvis", dataset=dataset).rows() == []
+    assert_frame_equal(apf.read_results(path / "found.json", "lvis"), apf.read_results(detections), check_exact=True)
 
 
 @pytest.mark.slow
@@ -232,16 +232,16 @@ def test_lvis_api_reads_what_is_written(iou_type: str, tmp_path: Path) -> None:
             from lvis import LVIS, LVISEval, LVISResults
     except ImportError as error:
         pytest.skip(f"lvis-api cannot be imported: {error}")
-    truth, found = tmp_path / "truth.json", tmp_path / "found.json"
+    truth, detections = tmp_path / "truth.json", tmp_path / "found.json"
     apf.write_dataset(apf.read_dataset(TRUTH), truth, "lvis")
-    apf.write_results(apf.read_results(RESULTS), found, "lvis")
+    apf.write_results(apf.read_results(RESULTS), detections, "lvis")
     newer = patch.object(np, "float", float, create=True), patch.object(logging.Logger, "warn", lambda *_: None, create=True)
     with references_at_work(), newer[0], newer[1]:
         expected = LVIS(str(truth))
-        reference = LVISEval(expected, LVISResults(expected, str(found)), iou_type)
+        reference = LVISEval(expected, LVISResults(expected, str(detections)), iou_type)
         reference.run()
     ev = apf.evaluate(
-        apf.read_dataset(truth, "lvis", masks=iou_type == "segm"), masked(iou_type, found), apf.LVIS, iou_type=iou_type
+        apf.read_dataset(truth, "lvis", masks=iou_type == "segm"), masked(iou_type, detections), apf.LVIS, iou_type=iou_type
     )
     assert ev.summary["value"].fill_null(-1).to_list() == pytest.approx(list(reference.get_results().values()), abs=1e-12)
     assert ev.summary["value"][0] > 0
@@ -258,9 +258,9 @@ def masked(iou_type: str, found: Path) -> pl.DataFrame:
 
 @pytest.mark.slow
 def test_asked_for_by_name_alone(tmp_path: Path) -> None:
-    truth, found = file(tmp_path, TRUTH), file(tmp_path, RESULTS, "found.json")
+    truth, detections = file(tmp_path, TRUTH), file(tmp_path, RESULTS, "found.json")
     assert not Lvis().fits(see(truth), "dataset")
-    assert not Lvis().fits(see(found), "results")
+    assert not Lvis().fits(see(detections), "results")
     assert Coco().fits(see(truth), "dataset")
-    assert Coco().fits(see(found), "results")
+    assert Coco().fits(see(detections), "results")
     assert apf.read_dataset(truth).images.columns == apf.read_dataset(truth, "lvis").images.columns

@@ -186,8 +186,8 @@ a,/m/animal 0.75 0.6 0.6 0.7 0.7 /m/dog 0.6 0.6 0.6 0.7 0.7
 @pytest.mark.parametrize("text", [RESULTS, RESULTS.replace("Score", "Conf"), STRING])
 def test_results_are_rows_or_strings(text: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(written(tmp_path / "truth", FOLDER))
-    found = apf.read_results(written(tmp_path / "found", {"found.csv": text}) / "found.csv", dataset=truth)
-    assert found.select("image_id", "category_id", "score").rows() == [
+    detections = apf.read_results(written(tmp_path / "found", {"found.csv": text}) / "found.csv", dataset=truth)
+    assert detections.select("image_id", "category_id", "score").rows() == [
         ("b", "/m/cat", 0.95),
         ("a", "/m/cat", 0.9),
         ("a", "/m/animal", 0.85),
@@ -195,8 +195,8 @@ def test_results_are_rows_or_strings(text: str, tmp_path: Path) -> None:
         ("a", "/m/animal", 0.75),
         ("a", "/m/dog", 0.6),
     ]
-    assert found.select(*BOX).row(0) == pytest.approx((20, 8, 40, 16))
-    assert found.select(*BOX).row(2) == pytest.approx((0, 45, 10, 5))
+    assert detections.select(*BOX).row(0) == pytest.approx((20, 8, 40, 16))
+    assert detections.select(*BOX).row(2) == pytest.approx((0, 45, 10, 5))
 
 
 # The cat on b is false, but in the challenge nobody has looked for one there. Animals are the cat and the group of dogs, which
@@ -284,9 +284,9 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     again = apf.read_dataset(path / "truth", "open_images")
     for table in ("images", "categories", "annotations"):
         same(getattr(again, table), getattr(dataset, table))
-    found = apf.read_results(dataset.annotations.select("image_id", "category_id", *BOX, score=pl.int_range(pl.len()) / 7))
-    assert apf.write_results(found, path / "found.csv", "open_images", dataset=dataset).rows() == []
-    same(apf.read_results(path / "found.csv", dataset=again), found)
+    detections = apf.read_results(dataset.annotations.select("image_id", "category_id", *BOX, score=pl.int_range(pl.len()) / 7))
+    assert apf.write_results(detections, path / "found.csv", "open_images", dataset=dataset).rows() == []
+    same(apf.read_results(path / "found.csv", dataset=again), detections)
 
 
 def test_what_is_lost_is_said(tmp_path: Path) -> None:
@@ -533,11 +533,11 @@ def test_bad_results_are_named(text: str, message: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", FOLDER)
-    found = written(tmp_path / "found", {"found.csv": RESULTS + "c,/m/cat,0.99,0,1,0,1\n"}) / "found.csv"
+    results = written(tmp_path / "found", {"found.csv": RESULTS + "c,/m/cat,0.99,0,1,0,1\n"}) / "found.csv"
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):
-        apf.evaluate(truth, found, apf.OPEN_IMAGES)
-    known = apf.evaluate(truth, written(tmp_path / "known", {"found.csv": RESULTS}) / "found.csv", apf.OPEN_IMAGES)
-    assert_frame_equal(apf.evaluate(truth, found, apf.OPEN_IMAGES, unknown_images="drop").summary, known.summary)
+        apf.evaluate(truth, results, apf.OPEN_IMAGES)
+    evaluation = apf.evaluate(truth, written(tmp_path / "known", {"found.csv": RESULTS}) / "found.csv", apf.OPEN_IMAGES)
+    assert_frame_equal(apf.evaluate(truth, results, apf.OPEN_IMAGES, unknown_images="drop").summary, evaluation.summary)
 
 
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:

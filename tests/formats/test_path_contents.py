@@ -52,11 +52,11 @@ def openings(root: Path) -> Iterator[Counter[str]]:
         sys.addaudithook(_hook)
         _hook.is_added = True  # type: ignore[attr-defined]
     SEEN.append(Counter())
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     try:
-        yield found
+        yield counts
     finally:
-        found.update({path: n for path, n in SEEN.pop().items() if path.startswith(str(root))})
+        counts.update({path: n for path, n in SEEN.pop().items() if path.startswith(str(root))})
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_inputs_have_types(tmp_path: Path) -> None:
     truths: list[TruthLike] = [TRUTH, path, str(path), apf.read_dataset(TRUTH)]
     frame = pl.DataFrame([ROW])
     array = np.array([[1, 1, 2, 30, 40, 0.5, 1]])
-    found: list[DetectionsLike] = [frame, frame.lazy(), frame.to_dict(as_series=False), [ROW], frame.to_arrow(), array]
+    results: list[DetectionsLike] = [frame, frame.lazy(), frame.to_dict(as_series=False), [ROW], frame.to_arrow(), array]
     for truth in truths:
-        for detections in found:
+        for detections in results:
             assert apf.evaluate(truth, detections)["AP"] == pytest.approx(1)

@@ -90,9 +90,9 @@ def test_only_the_row_is_left_out(name: str, bad: str, files: dict[str, str], tm
 
 def test_a_category_that_only_a_refused_line_names_counts(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"a.txt": "cat 0 0 10 10\ndog nan 5 9 9\n"})
-    found = written(tmp_path / "found", {"a.txt": "cat .9 0 0 10 10\ndog .95 50 50 9 9\n"})
+    results = written(tmp_path / "found", {"a.txt": "cat .9 0 0 10 10\ndog .95 50 50 9 9\n"})
     with pytest.warns(InvalidRowsWarning):
-        evaluation = apf.evaluate(truth, found, invalid="drop", agnostic=True)
+        evaluation = apf.evaluate(truth, results, invalid="drop", agnostic=True)
     assert evaluation.dataset.categories["name"].to_list() == ["cat", "dog"]
     assert (evaluation.summary["value"][0], evaluation.detections.height) == (pytest.approx(0.5), 2)
 

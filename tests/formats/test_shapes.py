@@ -146,9 +146,9 @@ def test_results_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
 def test_a_file_of_packed_masks_with_one_in_numbers(place: int, tmp_path: Path) -> None:
     rows = results_as("packed")
     rows[place]["segmentation"] = plain(place + 1)
-    found = apf.read_coco_results(written(rows, tmp_path / "results.json"))
-    assert [json.loads(mask) for mask in found["mask"]] == [row["segmentation"] for row in rows]
-    assert_frame_equal(found, apf.read_coco_results(rows))
+    detections = apf.read_coco_results(written(rows, tmp_path / "results.json"))
+    assert [json.loads(mask) for mask in detections["mask"]] == [row["segmentation"] for row in rows]
+    assert_frame_equal(detections, apf.read_coco_results(rows))
 
 
 def with_parsed_masks(frame: pl.DataFrame) -> pl.DataFrame:
@@ -433,17 +433,17 @@ def test_written_shapes_of_results(first: Json, second: Json, with_boxes: bool, 
     if not with_boxes:
         for row in rows:
             del row["bbox"]
-    found = apf.read_coco_results(copy.deepcopy(rows))
-    apf.write_coco_results(found, tmp_path / "results.json")
+    detections = apf.read_coco_results(copy.deepcopy(rows))
+    apf.write_coco_results(detections, tmp_path / "results.json")
     content = json.loads((tmp_path / "results.json").read_text())
     assert [{name: value for name, value in row.items() if value is not None} for row in content] == rows
     again = apf.read_coco_results(tmp_path / "results.json")
     on_file = apf.read_coco_results(written(rows, tmp_path / "given.json"))
-    assert set(again.columns) == set(found.columns)
+    assert set(again.columns) == set(detections.columns)
     # of a file of others, the first row decides which columns there are
-    assert set(found.columns) - set(on_file.columns) <= set(second)
+    assert set(detections.columns) - set(on_file.columns) <= set(second)
     for frame in (again, on_file):
-        expected = found.select(name for name in found.columns if name in frame.columns)
+        expected = detections.select(name for name in detections.columns if name in frame.columns)
         assert_frame_equal(with_parsed_masks(frame), with_parsed_masks(expected), check_exact=True, check_column_order=False)
 
 

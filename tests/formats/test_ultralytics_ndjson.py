@@ -42,8 +42,8 @@ def test_a_line_is_an_image_with_its_boxes(tmp_path: Path) -> None:
     assert truth.annotations.select("image_id", "category_id", *BOX).rows() == [
         ("a", 1, 40, 15, 20, 20), ("a", 0, 0, 0, 20, 20),
     ]  # fmt: skip
-    found = written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 .9\n0 .1 .2 .2 .4 .8\n"})
-    assert apf.evaluate(path, found).summary["value"][0] == pytest.approx(1)
+    results = written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 .9\n0 .1 .2 .2 .4 .8\n"})
+    assert apf.evaluate(path, results).summary["value"][0] == pytest.approx(1)
 
 
 TRIANGLE = [0, 0.1, 0.1, 0.5, 0.1, 0.5, 0.5]

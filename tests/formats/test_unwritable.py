@@ -51,11 +51,11 @@ def test_no_format_says_anything_else_of_a_full_disk(name: str, results: bool, s
         categories={"category_id": [1], "name": ["cat"], **({"frequency": ["f"]} if lists else {})},
         annotations={"image_id": [1], "category_id": [1], **(intervals or boxes)},
     )
-    found = {"image_id": [1], "category_id": [1], "score": [0.5], **(intervals or boxes)}
+    detections = {"image_id": [1], "category_id": [1], "score": [0.5], **(intervals or boxes)}
     fill(small_disk, leave=0)
     with pytest.raises(OutputError) as caught:
         if results:
-            apf.write_results(pl.DataFrame(found), small_disk / "target", name, dataset=truth)
+            apf.write_results(pl.DataFrame(detections), small_disk / "target", name, dataset=truth)
         else:
             apf.write_dataset(truth, small_disk / "target", name)
     assert str(caught.value) == f"{small_disk / 'target'}: cannot be written (no space left on device)"

@@ -65,10 +65,10 @@ def test_parquet_and_csv_are_read_from_urls(
 ) -> None:
     apf.write_dataset(STREET / "instances.json", tmp_path / "truth.parquet", "hugging_face")
     truth = apf.read_dataset(tmp_path / "truth.parquet")
-    found = apf.read_results(STREET / "model_a.json").with_columns(pl.col("category_id") - 1)
-    apf.write_results(found, tmp_path / "found.csv", "csv")
-    apf.write_results(found, tmp_path / "found.parquet", "parquet")
-    expected = str(apf.evaluate(truth, found))
+    detections = apf.read_results(STREET / "model_a.json").with_columns(pl.col("category_id") - 1)
+    apf.write_results(detections, tmp_path / "found.csv", "csv")
+    apf.write_results(detections, tmp_path / "found.parquet", "parquet")
+    expected = str(apf.evaluate(truth, detections))
     for name in ("found.csv", "found.parquet"):
         ev = apf.evaluate(f"{address}/truth.parquet", f"{address}/{name}?version=1")
         assert str(ev) == expected

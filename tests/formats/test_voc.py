@@ -307,8 +307,8 @@ def test_results_are_files_of_classes(tmp_path: Path) -> None:
         "comp4_det_test_cat.txt": "",
         "comp2_cls_test_dog.txt": "000002 .5\n",
     }
-    found = apf.read_results(written(tmp_path, files))
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [
+    detections = apf.read_results(written(tmp_path, files))
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [
         ("000002", "dog", 0.5, 1, 2, 2, 2),
         ("000002", "traffic_light", 0.9, 1, 2, 10, 20.5),
         ("000001", "traffic_light", 0.001, 5, 5, 1, 2),
@@ -316,8 +316,8 @@ def test_results_are_files_of_classes(tmp_path: Path) -> None:
 
 
 def test_where_no_file_is_called_as_results_are_each_is_a_class(tmp_path: Path) -> None:
-    found = apf.read_results(written(tmp_path, {"dog.txt": "a .5 1 2 3 4\n"}), "voc")
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "dog", 0.5, 1, 2, 2, 2)]
+    detections = apf.read_results(written(tmp_path, {"dog.txt": "a .5 1 2 3 4\n"}), "voc")
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [("a", "dog", 0.5, 1, 2, 2, 2)]
 
 
 LAYOUT = "(image_id score xmin ymin xmax ymax)"
@@ -346,10 +346,10 @@ def test_bad_results_are_named(files: dict[str, str | bytes], message: str, tmp_
 
 
 def test_one_file_of_results_is_named_with_its_folder(tmp_path: Path) -> None:
-    found = written(tmp_path / "found", {"comp4_det_test_dog.txt": "a .5 1 2 3 4\n"})
-    message = f"dog.txt: this is one file of voc results, which are a folder; name the folder: {found}"
+    results = written(tmp_path / "found", {"comp4_det_test_dog.txt": "a .5 1 2 3 4\n"})
+    message = f"dog.txt: this is one file of voc results, which are a folder; name the folder: {results}"
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
-        apf.read_results(found / "comp4_det_test_dog.txt")
+        apf.read_results(results / "comp4_det_test_dog.txt")
 
 
 def test_results_that_end_before_they_begin_are_named(tmp_path: Path) -> None:
@@ -367,8 +367,8 @@ def test_evaluated_by_the_rules_of_voc(tmp_path: Path) -> None:
     truth = devkit(tmp_path / "truth", {"test": "1\n"}, **{"1": f"<annotation>{objects}</annotation>"})
     # half of the first object, counted inclusively, is not above .5; then the second, the difficult one, and nothing
     lines = ["1 .9 1 1 5 10", "1 .8 21 21 30 30", "1 .7 41 41 50 50", "1 .6 90 90 99 99"]
-    found = written(tmp_path / "found", {"comp4_det_test_dog.txt": "\n".join(lines)})
-    ev = apf.evaluate(truth, found, "voc2012")
+    results = written(tmp_path / "found", {"comp4_det_test_dog.txt": "\n".join(lines)})
+    ev = apf.evaluate(truth, results, "voc2012")
     assert ev.matches(0.5).drop_nulls("detection_id").sort("detection_id")["outcome"].to_list() == ["fp", "tp", "ignored", "fp"]
     assert ev.summary["value"].to_list() == [0.25]
 
@@ -433,12 +433,14 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 @given(datasets(names=FILE_NAMES), st.booleans())
 def test_round_trip_of_results(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, has_truth: bool) -> None:
     path = tmp_path_factory.mktemp("voc") / "found"
-    found = dataset.annotations.select("image_id", "category_id", (pl.col("x") / 7).alias("score"), *BOX)
-    found = found.sort("category_id", maintain_order=True)  # the order within a class is held
-    assert apf.write_results(found, path, "voc", dataset=dataset if has_truth else None).rows() == []
+    detections = dataset.annotations.select("image_id", "category_id", (pl.col("x") / 7).alias("score"), *BOX)
+    detections = detections.sort("category_id", maintain_order=True)  # the order within a class is held
+    assert apf.write_results(detections, path, "voc", dataset=dataset if has_truth else None).rows() == []
     assert {file.name for file in path.iterdir()} == {f"comp4_det_test_{name}.txt" for name in dataset.categories["name"]}
-    if found.height:
-        by_file = sorted(found.partition_by("category_id"), key=lambda part: f"comp4_det_test_{part['category_id'][0]}.txt")
+    if detections.height:
+        by_file = sorted(
+            detections.partition_by("category_id"), key=lambda part: f"comp4_det_test_{part['category_id'][0]}.txt"
+        )
         assert_frame_equal(apf.read_results(path, "voc"), apf.read_results(pl.concat(by_file)))
 
 

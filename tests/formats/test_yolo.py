@@ -71,20 +71,20 @@ def test_keypoints_follow_the_box(shape: str, line: str, keypoints: list[float],
 
 def test_results_have_the_score_last(tmp_path: Path) -> None:
     truth = apf.read_dataset(small(tmp_path / "truth"))
-    found = written(tmp_path / "run", {"labels/a.txt": "1 .5 .5 .2 .4 .75\n", "labels/b.txt": "0 .1 .25 .5 .25 .5 .5 .25\n"})
-    detections = apf.read_results(found, dataset=truth)
+    results = written(tmp_path / "run", {"labels/a.txt": "1 .5 .5 .2 .4 .75\n", "labels/b.txt": "0 .1 .25 .5 .25 .5 .5 .25\n"})
+    detections = apf.read_results(results, dataset=truth)
     assert detections.select("image_id", "category_id", "score", *BOX, "mask").rows() == [
         ("a", 1, 0.75, 40, 15, 20, 20, None),
         ("b", 0, 0.25, 20, 20, 80, 20, [[20, 20, 100, 20, 100, 40]]),
     ]
-    assert_frame_equal(apf.read_results(found / "labels", dataset=truth), detections)
+    assert_frame_equal(apf.read_results(results / "labels", dataset=truth), detections)
 
 
 @pytest.mark.parametrize("line", ["0 .5 .5 .2 .4 .1 .2 .9 .5", "0 .5 .5 .2 .4 .1 .2 .5"])
 def test_results_have_keypoints_where_their_number_fits(line: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(small(tmp_path / "truth", "0 .5 .5 .2 .4 .1 .2 2", f"{CONFIG}kpt_shape: [1, 3]\n"))
-    found = apf.read_results(written(tmp_path / "found", {"a.txt": line}), dataset=truth)
-    assert found["keypoints"].to_list() == [[10, 10, 0.9 if line.count(" ") == 8 else 1]]
+    detections = apf.read_results(written(tmp_path / "found", {"a.txt": line}), dataset=truth)
+    assert detections["keypoints"].to_list() == [[10, 10, 0.9 if line.count(" ") == 8 else 1]]
     boxes = apf.read_results(written(tmp_path / "boxes", {"a.txt": "0 .5 .5 .2 .4 .5"}), dataset=truth)
     assert boxes.select(*BOX, "score").rows() == [(40, 15, 20, 20, 0.5)]
 
@@ -93,8 +93,8 @@ def test_results_are_evaluated_in_another_id_space_by_name(tmp_path: Path) -> No
     cat = {"image_id": [7], "category_id": [0], "x": [40], "y": [15], "width": [20], "height": [20]}
     images = {"image_id": [7, 8], "file_name": ["val/a.jpg", "val/b.jpg"], "image_width": [100, 100], "image_height": [50, 50]}
     truth = apf.Dataset(images, {"category_id": [0], "name": ["cat"]}, cat)
-    found = written(tmp_path / "found", {"a.txt": "0 .5 .5 .2 .4 .75\n"})
-    detections = apf.read_results(found, dataset=truth, join_by_name="images")
+    results = written(tmp_path / "found", {"a.txt": "0 .5 .5 .2 .4 .75\n"})
+    detections = apf.read_results(results, dataset=truth, join_by_name="images")
     assert detections.select("image_id", *BOX).rows() == [(7, 40, 15, 20, 20)]
     assert apf.evaluate(truth, detections).summary["value"][0] == pytest.approx(1)
 
@@ -264,8 +264,8 @@ def test_without_sizes_boxes_stay_fractions_with_one_warning(tmp_path: Path) -> 
         truth = apf.read_dataset(folder)
     assert [warning.filename for warning in warned] == [__file__]
     assert truth.annotations.select(*BOX).row(0) == pytest.approx((0.4, 0.3, 0.2, 0.4))
-    found = apf.read_results(written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 1\n"}), dataset=truth)
-    assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(1)
+    detections = apf.read_results(written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 1\n"}), dataset=truth)
+    assert apf.evaluate(truth, detections).summary["value"][0] == pytest.approx(1)
 
 
 SIZE_ERRORS = {
@@ -373,12 +373,12 @@ def test_round_trip_in_the_order_of_files(tmp_path_factory: pytest.TempPathFacto
     assert annotations.height == dataset.annotations.height
     if annotations.height:
         same(annotations, dataset.annotations)
-    found = apf.read_results(detections.with_columns(score=pl.int_range(pl.len()) / 7))
-    assert apf.write_results(found, path / "found", "yolo", dataset=dataset).rows() == []
-    found_again = apf.read_results(path / "found", "yolo", dataset=again)
-    assert found_again.height == found.height
-    if found.height:
-        same(found_again, found)
+    results = apf.read_results(detections.with_columns(score=pl.int_range(pl.len()) / 7))
+    assert apf.write_results(results, path / "found", "yolo", dataset=dataset).rows() == []
+    results_again = apf.read_results(path / "found", "yolo", dataset=again)
+    assert results_again.height == results.height
+    if results.height:
+        same(results_again, results)
 
 
 def test_what_is_lost_is_said(tmp_path: Path) -> None:
@@ -448,10 +448,10 @@ def test_keypoints_are_filled_up_and_displace_masks(tmp_path: Path) -> None:
     ]
     again = apf.read_dataset(tmp_path / "truth").annotations
     assert again["keypoints"].to_list() == [pytest.approx([1, 2, 2, 3, 4, 1]), [0] * 6]
-    found = pl.DataFrame(box).with_columns(score=1.0, keypoints=pl.lit([1.0, 2, 2]))
+    detections = pl.DataFrame(box).with_columns(score=1.0, keypoints=pl.lit([1.0, 2, 2]))
     with pytest.raises(FormatError, match="detections have 1 keypoints, but the annotations of their data set have 2; results"):
-        apf.write_results(found, tmp_path / "found", "yolo", dataset=dataset)
-    assert apf.write_results(found.drop("keypoints"), tmp_path / "found", "yolo", dataset=dataset).rows() == []
+        apf.write_results(detections, tmp_path / "found", "yolo", dataset=dataset)
+    assert apf.write_results(detections.drop("keypoints"), tmp_path / "found", "yolo", dataset=dataset).rows() == []
     assert "keypoints" not in apf.read_results(tmp_path / "found", dataset=dataset).columns
 
 
@@ -569,38 +569,38 @@ RESULTS = {
 
 @pytest.mark.parametrize(("text", "message"), RESULTS.values(), ids=RESULTS)
 def test_bad_lines_of_results_are_named(text: str, message: str, tmp_path: Path) -> None:
-    found = written(tmp_path / "found", {"a.txt": text})
+    results = written(tmp_path / "found", {"a.txt": text})
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
-        apf.read_results(found, "yolo", dataset=apf.read_dataset(small(tmp_path / "truth")))
+        apf.read_results(results, "yolo", dataset=apf.read_dataset(small(tmp_path / "truth")))
 
 
 def test_results_need_the_sizes_of_their_images(tmp_path: Path) -> None:
-    found = written(tmp_path / "found", {"c.txt": "0 .5 .5 .2 .4 .5\n"})
+    results = written(tmp_path / "found", {"c.txt": "0 .5 .5 .2 .4 .5\n"})
     truth = apf.read_dataset(small(tmp_path / "truth"))
     with pytest.raises(
         FormatError, match="found: the data set has no size, or several, for images 'c'; give their image_width and"
     ):
-        apf.read_results(found, dataset=apf.Dataset({"image_id": ["c"]}, truth.categories, {}))
+        apf.read_results(results, dataset=apf.Dataset({"image_id": ["c"]}, truth.categories, {}))
     with pytest.raises(ParameterError, match="found: boxes are fractions of their images; give their data set"):
-        apf.read_results(found)
+        apf.read_results(results)
 
 
 @pytest.mark.slow
 def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     line = "1 .5 .5 .2 .4 .5\n"
-    truth, found = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": line, "c.txt": line})
+    truth, detections = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": line, "c.txt": line})
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):
-        apf.evaluate(truth, found)
-    assert apf.evaluate(truth, found, unknown_images="drop").summary["value"][0] == pytest.approx(1)
-    assert apf.check(truth, found).filter(pl.col("check") == "unknown_image")["n_rows"].to_list() == [1]
+        apf.evaluate(truth, detections)
+    assert apf.evaluate(truth, detections, unknown_images="drop").summary["value"][0] == pytest.approx(1)
+    assert apf.check(truth, detections).filter(pl.col("check") == "unknown_image")["n_rows"].to_list() == [1]
 
 
 @pytest.mark.parametrize("place", ["labels/classes.txt", "classes.txt"])
 @pytest.mark.parametrize("classes", ["cat\ndog\n", "0\n1\n"])
 def test_a_list_of_classes_is_no_file_of_results(place: str, classes: str, tmp_path: Path) -> None:
-    found = written(tmp_path / "found", {"labels/a.txt": "1 .5 .5 .2 .4 .5\n", place: classes})
-    assert Yolo().fits(see(found), "results")
-    assert apf.read_results(found, dataset=apf.read_dataset(small(tmp_path / "truth")))["image_id"].to_list() == ["a"]
+    results = written(tmp_path / "found", {"labels/a.txt": "1 .5 .5 .2 .4 .5\n", place: classes})
+    assert Yolo().fits(see(results), "results")
+    assert apf.read_results(results, dataset=apf.read_dataset(small(tmp_path / "truth")))["image_id"].to_list() == ["a"]
 
 
 def test_an_empty_folder_holds_no_results(tmp_path: Path) -> None:
@@ -645,19 +645,19 @@ def test_a_name_too_long_for_a_file_leaves_nothing_behind(tmp_path: Path) -> Non
 
 def test_told_from_names_and_the_first_line(tmp_path: Path) -> None:
     truth = small(tmp_path / "truth")
-    found = written(tmp_path / "found", {"labels/a.txt": "", "labels/b.txt": "0 .5 .5 .2 .4 .9\n"})
+    results = written(tmp_path / "found", {"labels/a.txt": "", "labels/b.txt": "0 .5 .5 .2 .4 .9\n"})
     boxes = written(tmp_path / "boxes", {"a.txt": "cat .5 1 2 3 4\n"})
     kitti = written(tmp_path / "kitti", {"a.txt": "Car 0 0 0 1 2 3 4 0 0 0 0 0 0 0 .5\n"})
     voc = written(tmp_path / "voc", {"comp4_det_test_cat.txt": "000001 .5 100 200 300 400\n"})
     dota = written(tmp_path / "dota", {"a.txt": "1 1 2 1 2 2 1 2 plane 0\n"})
     other = written(tmp_path / "other", {"settings.yaml": "colour: red\n"})
     empty = written(tmp_path / "empty", {"a.txt": ""})
-    folders = [truth, found, boxes, kitti, voc, dota, other, empty]
+    folders = [truth, results, boxes, kitti, voc, dota, other, empty]
     assert [folder.name for folder in folders if Yolo().fits(see(folder), "dataset")] == ["truth"]
     assert [folder.name for folder in folders if Yolo().fits(see(folder), "results")] == ["found"]
     assert not any(
         Boxes().fits(see(folder), "dataset") or Boxes().fits(see(folder), "results")
-        for folder in (truth, found, found / "labels")
+        for folder in (truth, results, results / "labels")
     )
     assert Yolo().fits(see(truth / "data.yaml"), "dataset")
     assert not Yolo().fits(see(other / "settings.yaml"), "dataset")
@@ -732,7 +732,7 @@ def test_names_with_dots_join(tmp_path: Path) -> None:
     image = {"id": 7, "file_name": "val/a_jpg.rf.8d3.jpg", "width": 100, "height": 50}
     box = {"id": 1, "image_id": 7, "category_id": 1, "bbox": [25, 12.5, 50, 25]}
     truth = {"images": [image], "categories": [{"id": 1, "name": "dog"}], "annotations": [box]}
-    found = [{"image_id": "a_jpg.rf.8d3", "category_id": 1, "bbox": [25, 12.5, 50, 25], "score": 0.9}]
-    for source in (found, written(tmp_path, DARKNET) / "found"):
+    detections = [{"image_id": "a_jpg.rf.8d3", "category_id": 1, "bbox": [25, 12.5, 50, 25], "score": 0.9}]
+    for source in (detections, written(tmp_path, DARKNET) / "found"):
         ev = apf.evaluate(truth, source, join_by_name="images")
         assert ev.summary["value"][0] == pytest.approx(1)

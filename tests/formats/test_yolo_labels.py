@@ -42,8 +42,8 @@ def test_names_are_joined_to_those_of_results(
 ) -> None:
     """Results as text of YOLO, and as text with names and pixels."""
     files = {"sizes.csv": SIZES, "my.names": "cat\ndog\n"}
-    found = {"yolo/a.txt": "1 .5 .5 .2 .4 .9\n", "words/a.txt": "dog .9 40 15 20 20\n"}
-    written(tmp_path, {f"labels/{name}": text for name, text in LABELS.items()} | files | found)
+    predictions = {"yolo/a.txt": "1 .5 .5 .2 .4 .9\n", "words/a.txt": "dog .9 40 15 20 20\n"}
+    written(tmp_path, {f"labels/{name}": text for name, text in LABELS.items()} | files | predictions)
     for results in ("yolo", "words"):
         arguments = [str(tmp_path / "labels"), str(tmp_path / results), "--names", str(tmp_path / "my.names")]
         arguments += ["--image-sizes", str(tmp_path / "sizes.csv"), "--protocol", "voc2012", "--json"]

@@ -22,8 +22,8 @@ def evaluation(size: int) -> apf.Evaluation:
     images = [{"id": n} for n in range(size)]
     boxes = [{"id": n + 1, "image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9]} for n in range(size)]
     truth = {"images": images, "categories": [{"id": 1, "name": "cat"}], "annotations": boxes}
-    found = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9 - n % 5], "score": 1 / (n + 2)} for n in range(size)]
-    return apf.evaluate(truth, found)
+    detections = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9 - n % 5], "score": 1 / (n + 2)} for n in range(size)]
+    return apf.evaluate(truth, detections)
 
 
 @cache

@@ -40,8 +40,8 @@ def problem_of(arguments: Sequence[str]) -> str | None:
         stream.flush()
     lines = [line for line in err.buffer.getvalue().decode().split("\n")[:-1] if not line.startswith("warning: ")]
     n_errors = sum(line.startswith("error: ") for line in lines)
-    said = arguments[0] == "check" and code == 1 and out.buffer.getvalue()  # its report is what it prints
-    if code not in (0, 1, 2, 3) or len(lines) != n_errors or (n_errors != (code in (1, 2)) and not said):
+    report = arguments[0] == "check" and code == 1 and out.buffer.getvalue()  # its report is what it prints
+    if code not in (0, 1, 2, 3) or len(lines) != n_errors or (n_errors != (code in (1, 2)) and not report):
         return f"exit code {code}, on stderr: {lines}"
     return None
 
@@ -53,13 +53,13 @@ def run_case(name: str, number: int, valid: Path, folder: Path, commands: Sequen
     """
     random = Random(f"{name} {number}")
     shutil.copytree(valid, folder)
-    said = [mutate(folder, random) for _ in range(random.choice((1, 1, 1, 2, 3)))]
+    changes = [mutate(folder, random) for _ in range(random.choice((1, 1, 1, 2, 3)))]
     arguments = [word.replace("{}", str(folder)) for word in random.choice(commands)]
     problem = problem_of(arguments)
     if problem is None:
         shutil.rmtree(folder)
         return None
-    return f"{name}, case {number}, {'; '.join(said)!a}\napframe {' '.join(arguments)}\n{problem}"
+    return f"{name}, case {number}, {'; '.join(changes)!a}\napframe {' '.join(arguments)}\n{problem}"
 
 
 def run_cases(

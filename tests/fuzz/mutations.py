@@ -69,8 +69,8 @@ def mutate(folder: Path, random: Random) -> str:
     else:
         how += [_token] * 3 + [_line]
     how += [_of_ending[path.suffix]] * 6 if path.suffix in _of_ending else []
-    said = random.choice(how)(path, random)
-    return f"{path.relative_to(folder)}: {said}"
+    change = random.choice(how)(path, random)
+    return f"{path.relative_to(folder)}: {change}"
 
 
 def _bytes(path: Path, random: Random) -> str:
@@ -193,18 +193,18 @@ def _xml(path: Path, random: Random) -> str:
     odd = random.choice((odd, odd.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")))
     how = random.choice(("text",) * 6 + ("element", "nested", "entities"))
     if how == "text":
-        found = list(re.finditer(r'(?<==")[^"]*(?=")|(?<=>)[^<>\s][^<>]*(?=<)|(?<=<)/?\w+|\w+(?==")', text))
+        parts = list(re.finditer(r'(?<==")[^"]*(?=")|(?<=>)[^<>\s][^<>]*(?=<)|(?<=<)/?\w+|\w+(?==")', text))
     elif how == "element":
-        found = list(re.finditer(r"<(\w+)[^<>]*>(?:[^<>]*</\1>)?", text))
+        parts = list(re.finditer(r"<(\w+)[^<>]*>(?:[^<>]*</\1>)?", text))
         odd = random.choice(("", "{0}{0}", "<a>{0}</a>", "{0}" * 50))
     elif how == "nested":
-        found, odd = list(re.finditer(r"(?<=>)(?=<)", text)), "<a>" * 3000 + "</a>" * 3000
+        parts, odd = list(re.finditer(r"(?<=>)(?=<)", text)), "<a>" * 3000 + "</a>" * 3000
     else:
-        found, odd = list(re.finditer(r"\A(<\?.*?\?>)?", text)), "{0}" + _DOCTYPE
+        parts, odd = list(re.finditer(r"\A(<\?.*?\?>)?", text)), "{0}" + _DOCTYPE
         text = re.sub(r">([^<>\s]+)<", ">&c;<", text, count=random.randrange(1, 4))
-    if not found:
+    if not parts:
         return "as it is"
-    part = random.choice(found)
+    part = random.choice(parts)
     _write(path, text[: part.start()] + odd.replace("{0}", part[0]) + text[part.end() :])
     return f"{how} {part[0][:40]!r} at {part.start()} became {odd[:40]!r}"
 
@@ -224,8 +224,8 @@ def _csv(path: Path, random: Random) -> str:
 
 def _yaml(path: Path, random: Random) -> str:
     text = path.read_bytes().decode("utf-8", "surrogateescape")
-    found = list(re.finditer(r"(?<=: )[^\n]+|(?<=:)\n(?: [^\n]*\n)+|^ *[^\n:]+(?=:)", text, re.MULTILINE))
-    part = random.choice(found) if found else None
+    parts = list(re.finditer(r"(?<=: )[^\n]+|(?<=:)\n(?: [^\n]*\n)+|^ *[^\n:]+(?=:)", text, re.MULTILINE))
+    part = random.choice(parts) if parts else None
     if part is None:
         return "as it is"
     odd = random.choice((*_YAML, *_YAML, *_JSON, *NUMBERS, *map(json.dumps, NAMES), *NAMES, *_DEEP))

@@ -21,14 +21,14 @@ _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
-    made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
-    made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
-    made |= {"yolo_labels": _yolo_labels, "ultralytics_ndjson": _ultralytics_ndjson}
-    made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
-    made |= {"visdrone": _visdrone}
-    made |= {"ava": _ava, "thumos14": _thumos14}
-    made |= {"luna16": _luna16, "table": _table}
-    return made[name](folder)
+    writers = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
+    writers |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
+    writers |= {"yolo_labels": _yolo_labels, "ultralytics_ndjson": _ultralytics_ndjson}
+    writers |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
+    writers |= {"visdrone": _visdrone}
+    writers |= {"ava": _ava, "thumos14": _thumos14}
+    writers |= {"luna16": _luna16, "table": _table}
+    return writers[name](folder)
 
 
 def _yolo_labels(folder: Path) -> tuple[Path, Path]:
@@ -50,15 +50,15 @@ def _ultralytics_ndjson(folder: Path) -> tuple[Path, Path]:
 
 def _visdrone(folder: Path) -> tuple[Path, Path]:
     rows = {"one.txt": "4,4,20,16,1,4,0,0\n10,2,20,20,1,9,0,1\n1,30,9,9,0,0,0,0\n", "two.txt": "4,4,20,16,0,4,0,0,\n"}
-    found = {"one.txt": "4,4,20,16,0.5,4,-1,-1\n", "two.txt": "4,4,20,16,0.75,4,-1,-1\n"}
-    return written(folder / "truth", rows), written(folder / "found", found)
+    results = {"one.txt": "4,4,20,16,0.5,4,-1,-1\n", "two.txt": "4,4,20,16,0.75,4,-1,-1\n"}
+    return written(folder / "truth", rows), written(folder / "found", results)
 
 
 def _table(folder: Path) -> tuple[Path, Path]:
     rows = [{"file": "one.jpg", "label": "cat", "x": 4, "y": 4, "w": 20, "h": 16, "night": True}, {"file": "two.jpg"}]
     lines = [json.dumps(row) for row in (rows[0], rows[0] | {"label": "dog"}, rows[1])]
-    found = {"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}
-    written(folder, {"truth.jsonl": "\n".join(lines) + "\n", "found.jsonl": json.dumps(found) + "\n"})
+    detections = {"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}
+    written(folder, {"truth.jsonl": "\n".join(lines) + "\n", "found.jsonl": json.dumps(detections) + "\n"})
     return folder / "truth.jsonl", folder / "found.jsonl"
 
 
@@ -80,8 +80,8 @@ def _crowdhuman(folder: Path) -> tuple[Path, Path]:
     person = {"tag": "person", "fbox": [4, 4, 20, 16], "vbox": [4, 4, 20, 8], "extra": {"ignore": 0}}
     truth = [{"ID": "one", "gtboxes": [person, person | {"tag": "mask"}]}, {"ID": "two", "gtboxes": []}]
     boxes = [{"box": [4, 4, 20, 16], "score": 0.9, "tag": 1}]
-    found = [{"ID": name, "width": 64, "height": 48, "dtboxes": boxes} for name in ("one", "two")]
-    return write_lines(folder / "truth.odgt", truth), write_lines(folder / "found.odgt", found)
+    results = [{"ID": name, "width": 64, "height": 48, "dtboxes": boxes} for name in ("one", "two")]
+    return write_lines(folder / "truth.odgt", truth), write_lines(folder / "found.odgt", results)
 
 
 def _ava(folder: Path) -> tuple[Path, Path]:
@@ -121,8 +121,8 @@ def _labelbox(folder: Path) -> tuple[Path, Path]:
         }
         for name in ("one", "two")
     ]
-    found = [{"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}]
-    files = {"truth.ndjson": "\n".join(map(json.dumps, rows)), "found.json": json.dumps(found)}
+    detections = [{"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}]
+    files = {"truth.ndjson": "\n".join(map(json.dumps, rows)), "found.json": json.dumps(detections)}
     written(folder, files)
     return folder / "truth.ndjson", folder / "found.json"
 
@@ -151,14 +151,14 @@ def _nuscenes(folder: Path) -> tuple[Path, Path]:
         ("t1", "i3", "static_object.bicycle_rack", (100.0, 60.0, 1.0), {}),
         ("t2", "i1", "vehicle.car", (111.0, 52.0, 1.0), {}),
     ]
-    found = {"t1": [box("t1", "car", 0.5, (110.0, 51.0, 1.0), attribute="vehicle.moving")], "t2": []}
-    return write_tables(folder / "truth", tables(samples, objects)), write_results(folder / "found.json", found)
+    results = {"t1": [box("t1", "car", 0.5, (110.0, 51.0, 1.0), attribute="vehicle.moving")], "t2": []}
+    return write_tables(folder / "truth", tables(samples, objects)), write_results(folder / "found.json", results)
 
 
 def _argoverse2(folder: Path) -> tuple[Path, Path]:
     rows = [sweep(10, "BUS", (3.0, 4.0, 0.0), num_interior_pts=7), sweep(20, "SIGN", (1.0, 2.0, 2.0), num_interior_pts=0)]
-    found = [sweep(10, "BUS", (3.0, 4.0, 0.5), log_id="log", score=0.5)]
-    return write_log(folder / "truth", "log", rows).parent, write_feather(folder / "found.feather", found)
+    detections = [sweep(10, "BUS", (3.0, 4.0, 0.5), log_id="log", score=0.5)]
+    return write_log(folder / "truth", "log", rows).parent, write_feather(folder / "found.feather", detections)
 
 
 def _panoptic(folder: Path) -> tuple[Path, Path]:
@@ -200,7 +200,7 @@ def _scalabel(folder: Path) -> tuple[Path, Path]:
     labels = [{"id": "1", "category": "car", "attributes": flags, "rle": rle}, {"id": "2", "category": "van", "rle": rle}]
     frames = [{"name": "one.jpg", "attributes": {"weather": "rain"}, "labels": labels}, {"name": "two.jpg", "labels": None}]
     box = {"x1": 4.0, "y1": 4.0, "x2": 23.0, "y2": 19.0}
-    found = [{"name": "one.jpg", "labels": [{"id": "1", "category": "car", "score": 0.5, "box2d": box}]}]
+    detections = [{"name": "one.jpg", "labels": [{"id": "1", "category": "car", "score": 0.5, "box2d": box}]}]
     config = {"imageSize": {"width": 64, "height": 48}, "categories": [{"name": "car"}, {"name": "van"}]}
-    written(folder, {"truth.json": json.dumps({"frames": frames, "config": config}), "found.json": json.dumps(found)})
+    written(folder, {"truth.json": json.dumps({"frames": frames, "config": config}), "found.json": json.dumps(detections)})
     return folder / "truth.json", folder / "found.json"

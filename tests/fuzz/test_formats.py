@@ -71,10 +71,10 @@ WITH_JSON = (
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_every_field_with_an_odd_value(name: str, odd: str, tmp_path: Path) -> None:
-    truth, found = write_valid(name, SHAPES[name][0], tmp_path)
+    truth, detections = write_valid(name, SHAPES[name][0], tmp_path)
     dt = ["--dt-format", name] if FORMATS[name].kinds_of("results") else []
     chosen = (
-        ["eval", str(truth), str(found), "--gt-format", name, *dt] if dt else ["stats", str(truth), "--format", name],
+        ["eval", str(truth), str(detections), "--gt-format", name, *dt] if dt else ["stats", str(truth), "--format", name],
         ["check", str(truth), "--gt-format", name],
     )
     problems, files = [], [file for file in sorted(tmp_path.rglob("*")) if file.is_file() and file.read_bytes()[:1] in b"[{"]
@@ -104,6 +104,6 @@ def run(name: str, numbers: Sequence[int], folder: Path) -> list[str]:
     sets = []
     for shape in SHAPES[name]:
         (folder / shape).mkdir()
-        truth, found = write_valid(name, shape, folder / shape)
-        sets.append((folder / shape, commands(name, shape, f"{{}}/{truth.name}", f"{{}}/{found.name}")))
+        truth, detections = write_valid(name, shape, folder / shape)
+        sets.append((folder / shape, commands(name, shape, f"{{}}/{truth.name}", f"{{}}/{detections.name}")))
     return run_cases(name, numbers, sets, folder)

@@ -54,13 +54,13 @@ def problems_of(truth: Path, found: Path, name: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("nested", _NESTED.values(), ids=_NESTED)
 @pytest.mark.parametrize("name", _JSON)
 def test_json_that_is_nested_deep(name: str, nested: str, tmp_path: Path) -> None:
-    truth, found = write_valid(name, SHAPES[name][0], tmp_path)
-    for path in (truth, found):
+    truth, detections = write_valid(name, SHAPES[name][0], tmp_path)
+    for path in (truth, detections):
         text = path.read_text()
         path.write_text(text.replace('"one"', nested, 1).replace("4.0", nested, 1).replace("0.9", nested, 1))
-        assert problems_of(truth, found, name, tmp_path) == []
+        assert problems_of(truth, detections, name, tmp_path) == []
         path.write_text(nested)
-        assert problems_of(truth, found, name, tmp_path) == []
+        assert problems_of(truth, detections, name, tmp_path) == []
         path.write_text(text)
 
 
@@ -81,13 +81,13 @@ def test_lines_of_json_that_are_nested_deep(nested: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", _JSON)
 def test_halves_of_characters(name: str, tmp_path: Path) -> None:
-    truth, found = write_valid(name, SHAPES[name][0], tmp_path)
-    for path in (truth, found):
+    truth, detections = write_valid(name, SHAPES[name][0], tmp_path)
+    for path in (truth, detections):
         text = path.read_text()
         for half in (r"\ud800", r"\udfffb"):
             for word in share(("cat", "score", "name", "image", "label", "one.jpg", "id"), f"{name} {half}"):
                 path.write_text(text.replace(f'"{word}"', f'"{half}"', 1))
-                assert problems_of(truth, found, name, tmp_path) == []
+                assert problems_of(truth, detections, name, tmp_path) == []
         path.write_text(text)
 
 
@@ -116,8 +116,8 @@ def test_halves_of_characters_in_memory() -> None:
 def test_unusual_numbers_in_json(number: str, tmp_path: Path) -> None:
     for name in _JSON:
         (tmp_path / name).mkdir()
-        truth, found = write_valid(name, SHAPES[name][0], tmp_path / name)
-        for path in (truth, found):
+        truth, detections = write_valid(name, SHAPES[name][0], tmp_path / name)
+        for path in (truth, detections):
             text = path.read_text()
             for old in (
                 '"id":1',
@@ -133,7 +133,7 @@ def test_unusual_numbers_in_json(number: str, tmp_path: Path) -> None:
                 new = old.rpartition(":")[0] + ":" * (":" in old) + number
                 path.write_text(text.replace(old, new, 1))
                 if path.read_text() != text:
-                    assert problem_of(["eval", str(truth), str(found), "--gt-format", name, "--dt-format", name]) is None
+                    assert problem_of(["eval", str(truth), str(detections), "--gt-format", name, "--dt-format", name]) is None
             path.write_text(text)
 
 
@@ -391,9 +391,9 @@ def test_arrow_files_and_streams_come_back_as_they_were(tmp_path: Path) -> None:
     table.write_ipc(tmp_path / "a.arrow", compression="lz4")
     table.write_ipc_stream(tmp_path / "b.arrow")
     for name in ("a.arrow", "b.arrow"):
-        found = apf.read_results(tmp_path / name)
-        assert found.select(table.columns).schema == table.schema
-        assert found.select(table.columns).equals(table)
+        detections = apf.read_results(tmp_path / name)
+        assert detections.select(table.columns).schema == table.schema
+        assert detections.select(table.columns).equals(table)
 
 
 def test_parquet_at_which_polars_panics_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,9 +73,9 @@ def run(name: str, numbers: Sequence[int], folder: Path) -> list[str]:
     sets = []
     for format_, ending in (("yolo", "csv"), ("open_images", "parquet")):
         (folder / format_).mkdir()
-        truth, found = write_valid(format_, "box", folder / format_)
+        truth, detections = write_valid(format_, "box", folder / format_)
         (truth / "image_sizes.csv").rename(folder / format_ / "sizes.csv")
         if ending == "parquet":
             pl.read_csv(folder / format_ / "sizes.csv").write_parquet(folder / format_ / "sizes.parquet")
-        sets.append((folder / format_, sized_commands(truth.name, found.name, f"sizes.{ending}")))
+        sets.append((folder / format_, sized_commands(truth.name, detections.name, f"sizes.{ending}")))
     return run_cases(name, numbers, sets, folder)

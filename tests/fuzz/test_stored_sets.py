@@ -30,9 +30,9 @@ _OF_RETRIEVAL = (
 
 
 def write_detection(folder: Path) -> Path:
-    truth, found = write_valid("coco", "mask", folder)
-    apf.evaluate(truth, found, iou_type="segm").write_parquet(folder / "run")
-    apf.evaluate(truth, found).write_parquet(folder / "runs" / "a b")
+    truth, detections = write_valid("coco", "mask", folder)
+    apf.evaluate(truth, detections, iou_type="segm").write_parquet(folder / "run")
+    apf.evaluate(truth, detections).write_parquet(folder / "runs" / "a b")
     return folder
 
 

@@ -64,10 +64,10 @@ def write_valid(name: str, shape: str, folder: Path) -> tuple[Path, Path]:
     ids = {"image_id": [1, 1, 2], "category_id": [1, 2, 1]}
     objects = {column: values[:3] for column, values in _SHAPES[shape].items()}
     dataset = apf.Dataset(images | lists, categories, ids | objects | _ATTRIBUTES)
-    found = ids | {"score": [0.9, 0.75, 0.5]} | objects
+    detections = ids | {"score": [0.9, 0.75, 0.5]} | objects
     ending, format_ = _ENDINGS.get(name, ".json"), FORMATS[name]
     truth = folder / ("truth" + ending * (format_.kinds_of("dataset")[0] == "file"))
     results = folder / ("found" + ending * (format_.kinds_of("results")[0] == "file"))
     apf.write_dataset(dataset, truth, name)
-    apf.write_results(found, results, name, dataset=dataset)
+    apf.write_results(detections, results, name, dataset=dataset)
     return truth, results

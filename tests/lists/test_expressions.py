@@ -199,7 +199,7 @@ def test_ignored_items_take_no_rank() -> None:
 @pytest.mark.slow
 def test_detections_and_missed_annotations_are_a_ranked_list() -> None:
     """The matches table goes in as it is: missed annotations have no score, ignored detections are flagged."""
-    found = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
+    evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     outcome = pl.col("outcome")
     ap = (
         (outcome == "tp")
@@ -209,8 +209,8 @@ def test_detections_and_missed_annotations_are_a_ranked_list() -> None:
         )
         .alias("ap")
     )  # fmt: skip
-    by_expression = found.matches(0.5, "small").group_by("category_id").agg(ap).sort("category_id")
-    by_evaluation = found.metrics.filter(
+    by_expression = evaluation.matches(0.5, "small").group_by("category_id").agg(ap).sort("category_id")
+    by_evaluation = evaluation.metrics.filter(
         pl.col("area_range") == "small", pl.col("iou_threshold") == 0.5, pl.col("max_detections") == 100
     ).sort("category_id")
     expected = dict(by_evaluation.select("category_id", "ap").rows())

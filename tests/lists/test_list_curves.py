@@ -167,8 +167,8 @@ def test_roc_and_precision_recall_have_the_same_points(ties: Ties, rows: list[An
     roc = roc_curve(items, by="key", ties=ties, n_positives="n_positives", n_negatives="n_negatives")
     counts = items.unique("key").select("key", "n_positives", "n_negatives")
     with_counts = roc.join(counts, on="key", how="left", nulls_equal=True, maintain_order="left")
-    found = pr_from_roc(with_counts, by="key", n_positives="n_positives", n_negatives="n_negatives").drop(counts.columns[1:])
-    assert_frame_equal(found, precision_recall_curve(items, by="key", ties=ties, n_positives="n_positives"), check_exact=True)
+    curve = pr_from_roc(with_counts, by="key", n_positives="n_positives", n_negatives="n_negatives").drop(counts.columns[1:])
+    assert_frame_equal(curve, precision_recall_curve(items, by="key", ties=ties, n_positives="n_positives"), check_exact=True)
 
 
 @given(

@@ -43,8 +43,8 @@ def test_names_of_several() -> None:
 
 def test_gain_and_highest_grade_by_hand() -> None:
     qrels, run = {"q": {"a": 1, "b": 2}}, {"q": {"a": 2, "b": 1}}
-    found = apf.evaluate_run(qrels, run, "nDCG(gain=exp) ERR(max_grade=3) ERR(max_grade=1)")
+    evaluation = apf.evaluate_run(qrels, run, "nDCG(gain=exp) ERR(max_grade=3) ERR(max_grade=1)")
     log3 = 1 / math.log2(3)
-    assert found.summary["value"].to_list() == pytest.approx(
+    assert evaluation.summary["value"].to_list() == pytest.approx(
         [(1 + 3 * log3) / (3 + log3), 1 / 8 + 1 / 2 * 7 / 8 * 3 / 8, 1 / 2 + 1 / 2 * 1 / 2 * 1 / 2]
     )

@@ -59,12 +59,12 @@ def written_out(assigned: pl.DataFrame, problem: Problem) -> dict[tuple[int, int
     }  # fmt: skip
     assert assigned["detection"].is_sorted()
     similarity = {(d, a): s for d, a, s in problem.pairs.rows()}
-    found: dict[tuple[int, int, int], tuple[int, bool]] = {}
+    assignments: dict[tuple[int, int, int], tuple[int, bool]] = {}
     for detection, annotation, value, number, first, last, is_repeat in assigned.rows():
         assert similarity[detection, annotation] == value
         assert first < last
         for place in range(len(problem.ignored)) if number == -1 else [number]:
             for threshold in range(first, last):
-                assert (place, threshold, detection) not in found
-                found[place, threshold, detection] = (annotation, is_repeat)
-    return found
+                assert (place, threshold, detection) not in assignments
+                assignments[place, threshold, detection] = (annotation, is_repeat)
+    return assignments

@@ -25,10 +25,10 @@ def matched(
     """detection, annotation, slice, first, last, is_repeat."""
     is_crowd = np.array(crowd or [0, 0, 0], dtype=bool)
     flags = np.array(ignored or [[0, 0, 0]], dtype=bool)
-    found = match_by_best_overlap(
+    assignments = match_by_best_overlap(
         pairs_of(*rows), is_crowd, flags, np.array(thresholds), strict=strict, count_groups=count_groups
     )
-    return found.drop("similarity").rows()
+    return assignments.drop("similarity").rows()
 
 
 def test_only_the_best_overlap_is_looked_at() -> None:
@@ -117,27 +117,27 @@ def test_no_pairs() -> None:
 
 def by_loop(problem: Problem, strict: bool, count_groups: bool) -> dict[tuple[int, int, int], tuple[int, bool]]:
     """Detection by detection, for one slice and threshold at a time."""
-    found: dict[tuple[int, int, int], tuple[int, bool]] = {}
+    assignments: dict[tuple[int, int, int], tuple[int, bool]] = {}
     detections = sorted(set(problem.pairs["detection"]))
     for number, ignored in enumerate(problem.ignored):
         for place, threshold in enumerate(problem.thresholds):
-            taken, hit = set(), set()
+            matched_ids, hit = set(), set()
             for detection in detections:
                 candidates = [(-s, a) for d, a, s in problem.pairs.rows() if d == detection]
                 overlap, best = min((c for c in candidates if not problem.is_crowd[c[1]]), default=(0, -1))
                 if problem.reaches(-overlap, threshold, strict):
                     if ignored[best]:
-                        found[number, place, detection] = (best, False)
+                        assignments[number, place, detection] = (best, False)
                         continue
-                    if best not in taken:
-                        taken.add(best)
-                        found[number, place, detection] = (best, False)
+                    if best not in matched_ids:
+                        matched_ids.add(best)
+                        assignments[number, place, detection] = (best, False)
                         continue
                 overlap, best = min((c for c in candidates if problem.is_crowd[c[1]]), default=(0, -1))
                 if problem.reaches(-overlap, threshold, strict):
-                    found[number, place, detection] = (best, count_groups and best in hit)
+                    assignments[number, place, detection] = (best, count_groups and best in hit)
                     hit.add(best)
-    return found
+    return assignments
 
 
 @given(problem=problems(), strict=st.booleans(), count_groups=st.booleans())
@@ -177,15 +177,15 @@ def read_example(folder: str, names: list[str]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("strict", [False, True])  # no overlap is .3 itself
 def test_the_published_example(strict: bool) -> None:
     truth = read_example("groundtruths", ["x", "y", "width", "height"])
-    found = read_example("detections", ["score", "x", "y", "width", "height"])
-    outcomes = judge_category(truth, found, "person", 0.3, strict=strict)
+    detections = read_example("detections", ["score", "x", "y", "width", "height"])
+    outcomes = judge_category(truth, detections, "person", 0.3, strict=strict)
     assert (outcomes.count(True), outcomes.count(False)) == (7, 17)
-    assert evaluate_voc(truth, found, 0.3, year=2012, strict=strict)["person"] == pytest.approx(0.2457, abs=5e-5)
-    assert evaluate_voc(truth, found, 0.3, year=2007, strict=strict)["person"] == pytest.approx(0.2684, abs=5e-5)
+    assert evaluate_voc(truth, detections, 0.3, year=2012, strict=strict)["person"] == pytest.approx(0.2457, abs=5e-5)
+    assert evaluate_voc(truth, detections, 0.3, year=2007, strict=strict)["person"] == pytest.approx(0.2684, abs=5e-5)
     # without the pixel on the border one more is missed
-    assert judge_category(truth, found, "person", 0.3, strict=strict, pixel=0).count(True) == 6
+    assert judge_category(truth, detections, "person", 0.3, strict=strict, pixel=0).count(True) == 6
 
-    ranked = sorted(found, key=lambda row: -row["score"])
+    ranked = sorted(detections, key=lambda row: -row["score"])
     pairs = [
         (d, a, overlap_of(detection, annotation))
         for d, detection in enumerate(ranked)
@@ -207,10 +207,10 @@ def test_the_reference_itself() -> None:
     assert overlap_of(box, half) == 0.5
     assert overlap_of(box, half, pixel=0) == pytest.approx(4 / 9)
     assert overlap_of(box, {**box, "x": 9.0}) == pytest.approx(10 / 190)  # they share a column of pixels
-    found = [{**box, "score": 0.5}, {**half, "score": 0.9}]
-    assert judge_category([box], found, "c", 0.5) == [False, True]
-    assert judge_category([box], found, "c", 0.5, strict=False) == [True, False]
-    assert judge_category([{**box, "difficult": True}], found, "c", 0.4) == [None, None]
-    assert evaluate_voc([{**box, "difficult": True}], found) == {"c": None}
-    assert evaluate_voc([box, {**box, "image_id": 2}], found) == {"c": pytest.approx(0.5 * 6 / 11)}
-    assert evaluate_voc([box, {**box, "image_id": 2}], found, year=2010) == {"c": 0.25}
+    detections = [{**box, "score": 0.5}, {**half, "score": 0.9}]
+    assert judge_category([box], detections, "c", 0.5) == [False, True]
+    assert judge_category([box], detections, "c", 0.5, strict=False) == [True, False]
+    assert judge_category([{**box, "difficult": True}], detections, "c", 0.4) == [None, None]
+    assert evaluate_voc([{**box, "difficult": True}], detections) == {"c": None}
+    assert evaluate_voc([box, {**box, "image_id": 2}], detections) == {"c": pytest.approx(0.5 * 6 / 11)}
+    assert evaluate_voc([box, {**box, "image_id": 2}], detections, year=2010) == {"c": 0.25}

@@ -23,10 +23,10 @@ def matched(
     problem = Problem(
         pairs_of(*((*pair, similarity) for pair, similarity in pairs.items())), is_crowd, flags, np.array(thresholds)
     )
-    found = match_by_score(problem.pairs, is_crowd, flags, problem.thresholds, strict=strict)
-    assert not found["is_repeat"].any()
+    assignments = match_by_score(problem.pairs, is_crowd, flags, problem.thresholds, strict=strict)
+    assert not assignments["is_repeat"].any()
     at: dict[tuple[int, int], dict[int, int]] = {}
-    for (number, threshold, detection), (annotation, _) in written_out(found, problem).items():
+    for (number, threshold, detection), (annotation, _) in written_out(assignments, problem).items():
         at.setdefault((number, threshold), {})[detection] = annotation
     return at
 
@@ -88,8 +88,8 @@ def looped(problem: Problem, ignored: np.ndarray, threshold: float, strict: bool
     reached = problem.candidates(threshold, strict)
     chosen: dict[int, int] = {}
     for detection in sorted({detection for detection, _ in reached}):
-        taken = {annotation for annotation in chosen.values() if not problem.is_crowd[annotation]}
-        free = [a for d, a in reached if d == detection and a not in taken]
+        matched_ids = {annotation for annotation in chosen.values() if not problem.is_crowd[annotation]}
+        free = [a for d, a in reached if d == detection and a not in matched_ids]
         if free:
             chosen[detection] = min(free, key=lambda a: (ignored[a], -reached[detection, a], -a * last))
     return chosen
@@ -139,9 +139,9 @@ def test_more_thresholds_and_slices_than_an_integer_has_bits(problem: Problem) -
         np.tile(problem.ignored, (40, 1)),
         np.sort(np.append(problem.thresholds, np.linspace(0.02, 0.98, 70))),
     )
-    found = written_out(match_by_score(many.pairs, many.is_crowd, many.ignored, many.thresholds), many)
+    assignments = written_out(match_by_score(many.pairs, many.is_crowd, many.ignored, many.thresholds), many)
     place = np.searchsorted(many.thresholds, problem.thresholds).tolist()
-    own = {key: value for key, value in found.items() if key[1] in place}
+    own = {key: value for key, value in assignments.items() if key[1] in place}
     few = written_out(match_by_score(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds), problem)
     expected = {
         (number + n * copy, place[threshold], detection): value

@@ -18,9 +18,9 @@ def matched(
     """detection, annotation, slice, first, last."""
     is_crowd = np.array(crowd or [0, 0, 0], dtype=bool)
     flags = np.array(ignored or [[0, 0, 0]], dtype=bool)
-    found = match_by_similarity(pairs_of(*rows), is_crowd, flags, np.array([0.5, 0.75]), strict=strict)
-    assert not found["is_repeat"].any()
-    return found.drop("similarity", "is_repeat").rows()
+    assignments = match_by_similarity(pairs_of(*rows), is_crowd, flags, np.array([0.5, 0.75]), strict=strict)
+    assert not assignments["is_repeat"].any()
+    return assignments.drop("similarity", "is_repeat").rows()
 
 
 def test_the_most_similar_pair_comes_first_whatever_the_scores() -> None:
@@ -61,8 +61,8 @@ def test_a_long_chain_is_settled_link_by_link() -> None:
     n = 40
     rows = [row for i in range(n) for row in ((i, i, 0.9 - 0.002 * i), (i + 1, i, 0.9 - 0.002 * i - 0.001))]
     nothing = np.zeros(n, dtype=bool)
-    found = match_by_similarity(pairs_of(*rows), nothing, nothing[None], np.array([0.5]), strict=False)
-    assert found.select("detection", "annotation").rows() == [(i, i) for i in range(n)]
+    assignments = match_by_similarity(pairs_of(*rows), nothing, nothing[None], np.array([0.5]), strict=False)
+    assert assignments.select("detection", "annotation").rows() == [(i, i) for i in range(n)]
 
 
 @given(problem=problems(), strict=st.booleans())

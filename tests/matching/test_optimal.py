@@ -26,9 +26,9 @@ def matched(
     """detection, annotation, slice, first, last."""
     is_crowd = np.array(crowd or [0, 0, 0], dtype=bool)
     flags = np.array(ignored or [[0, 0, 0]], dtype=bool)
-    found = match_optimally(pairs_of(*rows), is_crowd, flags, np.array(thresholds), strict=strict)
-    assert not found["is_repeat"].any()
-    return found.drop("similarity", "is_repeat").rows()
+    assignments = match_optimally(pairs_of(*rows), is_crowd, flags, np.array(thresholds), strict=strict)
+    assert not assignments["is_repeat"].any()
+    return assignments.drop("similarity", "is_repeat").rows()
 
 
 def test_the_total_is_largest() -> None:
@@ -102,19 +102,19 @@ def total(pairs: dict[tuple[int, int], float], detections: set[int], annotations
 @given(problem=problems(), strict=st.booleans())
 def test_totals_are_those_of_the_dense_solver(problem: Problem, strict: bool) -> None:
     assigned = match_optimally(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds, strict=strict)
-    found = written_out(assigned, problem)
+    assignments = written_out(assigned, problem)
     for number, ignored in enumerate(problem.ignored):
         for place, threshold in enumerate(problem.thresholds):
             reached = problem.candidates(threshold, strict)
-            chosen = {d: found[number, place, d][0] for d in {d for d, _ in reached} if (number, place, d) in found}
+            chosen = {d: assignments[number, place, d][0] for d in {d for d, _ in reached} if (number, place, d) in assignments}
             assert all((d, a) in reached for d, a in chosen.items())
             left = {d for d, _ in reached}
             for flag in (False, True):
-                wanted = {a for _, a in reached if not problem.is_crowd[a] and ignored[a] == flag}
-                one_to_one = {d: a for d, a in chosen.items() if a in wanted}
+                expected = {a for _, a in reached if not problem.is_crowd[a] and ignored[a] == flag}
+                one_to_one = {d: a for d, a in chosen.items() if a in expected}
                 assert len(set(one_to_one.values())) == len(one_to_one)
                 assert sum(reached[pair] for pair in one_to_one.items()) == pytest.approx(
-                    total(reached, left, wanted), abs=1e-8
+                    total(reached, left, expected), abs=1e-8
                 )
                 left -= one_to_one.keys()
             crowds = {d: [(-reached[d, a], a) for _, a in reached if problem.is_crowd[a] and (d, a) in reached] for d in left}
@@ -127,22 +127,22 @@ def test_ties_are_broken_as_stated(problem: Problem) -> None:
     """Of all assignments: the largest total, then the most pairs, then the smallest sum of ranks."""
     nothing = np.zeros_like(problem.ignored[:1])
     pairs = problem.pairs.filter(problem.pairs["detection"] < 4)
-    found = match_optimally(pairs, problem.is_crowd, nothing, problem.thresholds[:1], strict=False)
+    assignments = match_optimally(pairs, problem.is_crowd, nothing, problem.thresholds[:1], strict=False)
     options: dict[int, list[tuple[int | None, float]]] = {d: [(None, 0.0)] for d in set(pairs["detection"])}
     for d, a, s in pairs.rows():
         if problem.reaches(s, problem.thresholds[0], strict=False):
             options[d].append((a, s))
 
     def value(chosen: dict[int, tuple[int | None, float]]) -> tuple[float, int, int]:
-        taken = {d: s for d, (a, s) in chosen.items() if a is not None}
-        return round(sum(taken.values()), 6), len(taken), -sum(taken)
+        by_detection = {d: s for d, (a, s) in chosen.items() if a is not None}
+        return round(sum(by_detection.values()), 6), len(by_detection), -sum(by_detection)
 
     def is_one_to_one(chosen: tuple[tuple[int | None, float], ...]) -> bool:
         annotations = [a for a, _ in chosen if a is not None]
         return len(set(annotations)) == len(annotations)
 
     best = max(value(dict(zip(options, c, strict=True))) for c in product(*options.values()) if is_one_to_one(c))
-    assert value({d: (a, s) for d, a, s in found.select("detection", "annotation", "similarity").rows()}) == best
+    assert value({d: (a, s) for d, a, s in assignments.select("detection", "annotation", "similarity").rows()}) == best
 
 
 @pytest.mark.slow
@@ -159,11 +159,11 @@ def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataO
 @pytest.mark.slow
 @given(problem=problems(crowds=False))
 def test_a_few_at_a_time_or_all_at_once(problem: Problem) -> None:
-    found = []
+    sums = []
     for size in (1, 4, 10_000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(optimal, "ROWS_AT_A_TIME", size)
             table = match_optimally(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds, strict=False)
-        found.append((table.height, table["detection"].sum(), table["similarity"].sum()))
-    assert found[0][:2] == found[1][:2] == found[2][:2]
-    assert [total for *_, total in found] == pytest.approx([found[0][2]] * 3, abs=1e-6)
+        sums.append((table.height, table["detection"].sum(), table["similarity"].sum()))
+    assert sums[0][:2] == sums[1][:2] == sums[2][:2]
+    assert [total for *_, total in sums] == pytest.approx([sums[0][2]] * 3, abs=1e-6)

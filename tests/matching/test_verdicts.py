@@ -73,8 +73,8 @@ def test_lists_are_taken_by_category() -> None:
             {"id": 2, "image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10]},
         ],
     }  # fmt: skip
-    found = [{"image_id": 1, "category_id": category, "score": 0.5, "bbox": [0, 0, 10, 10]} for category in (1, 2)]
-    part = apf.evaluate(truth, found)._pipeline.verdicts.of_lists(np.array([False, True]))
+    detections = [{"image_id": 1, "category_id": category, "score": 0.5, "bbox": [0, 0, 10, 10]} for category in (1, 2)]
+    part = apf.evaluate(truth, detections)._pipeline.verdicts.of_lists(np.array([False, True]))
     assert part.lists["category_id"].to_list() == [2]
     assert part.positives[:, 0].tolist() == [1]
     assert part.hits.select("detection", "annotation", "similarity").rows() == [(0, 0, 1.0)]
@@ -115,8 +115,8 @@ def test_pairs_across_categories() -> None:
         "images": [{"id": 1}], "categories": [{"id": 1}, {"id": 2}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}],
     }  # fmt: skip
-    found = [{"image_id": 1, "category_id": 2, "score": 0.5, "bbox": [0, 0, 10, 8]}]
-    evaluation = apf.evaluate(case, found)
+    detections = [{"image_id": 1, "category_id": 2, "score": 0.5, "bbox": [0, 0, 10, 8]}]
+    evaluation = apf.evaluate(case, detections)
     inputs = evaluation._inputs
     assert pair(inputs).is_empty()
     assert pair(inputs, across_categories=True).rows() == [(0, 0, 0.8)]

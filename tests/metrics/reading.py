@@ -26,5 +26,5 @@ def average_precision(
     verdicts: Any, definition: Definition, weights: Any, cells: list[Cell], addend: float = 0.0
 ) -> np.ndarray:
     """Average precision of shape (cells, weightings, lists); `weights` are of shape (weightings, images)."""
-    found = AveragePrecision(definition, addend).read(Cells.of(verdicts, cells), Weights.of(np.asarray(weights).T))
-    return found["ap"].transpose(0, 2, 1)
+    columns = AveragePrecision(definition, addend).read(Cells.of(verdicts, cells), Weights.of(np.asarray(weights).T))
+    return columns["ap"].transpose(0, 2, 1)

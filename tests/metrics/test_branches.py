@@ -65,18 +65,18 @@ def branches(nodes: Iterable[ast.AST], numbers: set[str]) -> Iterator[str]:
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id=name), args=args) if name in QUESTIONS:
-                found = any(map(is_metric, args))
+                is_question = any(map(is_metric, args))
             case ast.Call(func=ast.Attribute(attr=name), args=args) if name in PREFIXES:
-                found = any(map(is_name, args))
+                is_question = any(map(is_name, args))
             case ast.Compare(left=left, comparators=others):
-                found = any(map(is_name, (left, *others)))
-            case ast.MatchClass(cls=asked):
-                found = is_metric(asked)
-            case ast.MatchValue(value=asked):
-                found = is_name(asked)
+                is_question = any(map(is_name, (left, *others)))
+            case ast.MatchClass(cls=operand):
+                is_question = is_metric(operand)
+            case ast.MatchValue(value=operand):
+                is_question = is_name(operand)
             case _:
-                found = False
-        if found:
+                is_question = False
+        if is_question:
             yield ast.unparse(node)
 
 
@@ -84,9 +84,9 @@ def branches(nodes: Iterable[ast.AST], numbers: set[str]) -> Iterator[str]:
 def test_no_branch_is_on_the_type_or_name_of_a_metric() -> None:
     numbers = names_of_numbers()
     files = {path: nodes for path, nodes in all_nodes().items() if not path.startswith(("metrics/", "benchmarks/"))}
-    found = {(path, condition) for path, nodes in files.items() for condition in branches(nodes, numbers)}
-    excused = [{each for each in found if each[0] == path and part in each[1]} for path, part, _ in EXCEPTIONS]
-    assert sorted(found.difference(*excused)) == []
+    questions = {(path, condition) for path, nodes in files.items() for condition in branches(nodes, numbers)}
+    excused = [{each for each in questions if each[0] == path and part in each[1]} for path, part, _ in EXCEPTIONS]
+    assert sorted(questions.difference(*excused)) == []
     assert [exception for exception, met in zip(EXCEPTIONS, excused, strict=True) if not met] == []
 
 

@@ -31,19 +31,19 @@ STEP = 1e-6  # by which weights are moved
 
 def by_image(cells: Cells, made: RowInfluence) -> np.ndarray:
     """The influences of shape (cells, lists, images)."""
-    found = np.zeros((len(made.detections), cells.n_lists, cells.n_images))
+    influences = np.zeros((len(made.detections), cells.n_lists, cells.n_images))
     for rows, columns in ((made.detections, cells.detections), (made.annotations, cells.annotations)):
         for k, values in enumerate(rows):
-            np.add.at(found[k], (columns["list"], columns["image"]), values)
-    return found
+            np.add.at(influences[k], (columns["list"], columns["image"]), values)
+    return influences
 
 
 def slopes(metric: Metric, column: str, cells: Cells, weights: np.ndarray) -> np.ndarray:
     """Central differences of a column, times the weights, of shape (cells, lists, images); NaN at kinks."""
     n = len(weights)
     moved = weights[:, None] * (1 + STEP * np.concatenate([np.eye(n), -np.eye(n), np.zeros((n, 1))], axis=1))
-    found = metric.read(cells, Weights.of(moved))[column]
-    up, down, here = found[..., :n], found[..., n : 2 * n], found[..., 2 * n :]
+    values = metric.read(cells, Weights.of(moved))[column]
+    up, down, here = values[..., :n], values[..., n : 2 * n], values[..., 2 * n :]
     is_kink = np.abs((up - here) - (here - down)) > 1e-3 * STEP
     return np.where(is_kink, np.nan, (up - down) / (2 * STEP))
 
@@ -71,8 +71,8 @@ def test_the_two_images_of_the_specification() -> None:
         "categories": [{"id": 1}],
         "annotations": [box | {"id": n, "image_id": n} for n in (1, 2)],
     }
-    found = [box | {"image_id": 1, "score": 0.9}, {"image_id": 2, "category_id": 1, "bbox": [50, 0, 9, 9], "score": 0.95}]
-    ev = apf.evaluate(truth, found)
+    detections = [box | {"image_id": 1, "score": 0.9}, {"image_id": 2, "category_id": 1, "bbox": [50, 0, 9, 9], "score": 0.95}]
+    ev = apf.evaluate(truth, detections)
     assert ev.influence("AP50")["influence"].to_list() == [0.25, -0.25]
     with pytest.warns(apf.exceptions.FewUnitsWarning):
         row = ev.intervals(metrics="AP50").row(0, named=True)
@@ -140,12 +140,12 @@ def test_influences_are_derivatives_of_the_area(case: Case, seed: int, definitio
         (AveragePrecision(definition), "ap", AveragePrecision(area)),
         (ev.protocol.all_metrics[1], "recall", ev.protocol.all_metrics[1]),
     ):
-        made = metric.influence(cells, Weights.of(weights[:, None]))[column]
-        found, expected = by_image(cells, made), slopes(of, column, cells, weights)
+        influences = metric.influence(cells, Weights.of(weights[:, None]))[column]
+        image_influences, expected = by_image(cells, influences), slopes(of, column, cells, weights)
         has_value = np.isfinite(expected)
-        np.testing.assert_allclose(found[has_value], expected[has_value], rtol=0, atol=1e-7)
-        assert np.abs(found.sum(axis=2)).max() < 1e-12
-        assert made.is_biased == (column == "ap" and area.interpolated)
+        np.testing.assert_allclose(image_influences[has_value], expected[has_value], rtol=0, atol=1e-7)
+        assert np.abs(image_influences.sum(axis=2)).max() < 1e-12
+        assert influences.is_biased == (column == "ap" and area.interpolated)
 
 
 @pytest.mark.slow(every=True)

@@ -94,16 +94,16 @@ Tables = tuple[dict[str, Any], list[dict[str, Any]]]
 
 def scenes(seed: int = 1, n_images: int = 8) -> Tables:
     """Images with boxes, half of them at night; scores are multiples of .05, so that many are equal."""
-    truth, found = generated.boxes(np.random.default_rng(seed), n_images)
+    truth, detections = generated.boxes(np.random.default_rng(seed), n_images)
     images = sorted(truth["images"], key=lambda row: row["id"])  # as weights are
     truth["images"] = [row | {"light": ("day", "night")[at % 2]} for at, row in enumerate(images)]
     truth["annotations"] = [row | {"tag": ("x", "y")[at % 2], "iscrowd": 0} for at, row in enumerate(truth["annotations"])]
-    return truth, [row | {"score": round(row["score"] * 20) / 20} for row in found]
+    return truth, [row | {"score": round(row["score"] * 20) / 20} for row in detections]
 
 
 def evaluate(protocol: apf.Protocol, tables: Tables | None = None) -> apf.Evaluation:
-    truth, found = tables or scenes()
-    return apf.evaluate(truth, found, protocol)
+    truth, detections = tables or scenes()
+    return apf.evaluate(truth, detections, protocol)
 
 
 def headline(evaluation: apf.Evaluation, name: str) -> float:
@@ -127,11 +127,11 @@ def in_a_row(*scores: tuple[float, bool]) -> Tables:
         "annotations": [{"id": at, "image_id": 1, "category_id": 1, "bbox": box, "area": 100} for at, box in enumerate(boxes)],
     }
     hits = [sum(is_hit for _, is_hit in scores[:at]) for at in range(len(scores))]
-    found = [
+    detections = [
         {"image_id": 1, "category_id": 1, "bbox": boxes[hit] if is_hit else [50, 50, 10, 10], "score": score}
         for hit, (score, is_hit) in zip(hits, scores, strict=True)
     ]
-    return truth, found
+    return truth, detections
 
 
 SIX = in_a_row((0.9, True), (0.8, False), (0.6, True), (0.3, True), (0.3, False), (0.1, False))
@@ -147,10 +147,11 @@ def test_one_metric_stands_for_itself() -> None:
 def test_a_sum_by_hand() -> None:
     assert headline(evaluate(SUM, SIX), "F") == pytest.approx(5 * 3 / (6 + 4 * 4), abs=1e-12)
     assert headline(evaluate(replace(SUM, metrics=(FScore(), AP)), SIX), "F") == pytest.approx(2 * 3 / (6 + 4), abs=1e-12)
-    truth, found = SIX
+    truth, detections = SIX
     nothing = evaluate(SUM, (truth | {"annotations": []}, [])).metrics["f_score"]
     assert nothing.is_null().all() and len(nothing) == 20
-    assert headline(evaluate(SUM, (truth, [])), "F") == headline(evaluate(SUM, (truth | {"annotations": []}, found)), "F") == 0
+    assert headline(evaluate(SUM, (truth, [])), "F") == 0
+    assert headline(evaluate(SUM, (truth | {"annotations": []}, detections)), "F") == 0
 
 
 def test_stairs_by_hand() -> None:
@@ -162,10 +163,10 @@ def test_stairs_by_hand() -> None:
 
 def stairs_of(tables: Tables, category: int) -> float:
     """As a plain loop, from evaluations of the detections above each cut-off."""
-    truth, found = tables
+    truth, detections = tables
     precision, recall = [], []
     for cut_off in sorted(Stairs.cut_offs, reverse=True):
-        above = [row for row in found if row["score"] >= cut_off and row["category_id"] == category]
+        above = [row for row in detections if row["score"] >= cut_off and row["category_id"] == category]
         rows = evaluate(RANKED, (truth, above)).metrics.filter(category_id=category, area_range="all").row(0, named=True)
         tp = round(rows["recall"] * rows["n_positives"])
         precision.append(tp / rows["n_detections"] if rows["n_detections"] else 0.0)
@@ -197,7 +198,7 @@ def test_the_sum_is_its_plain_loop_under_any_weights(seed: int) -> None:
     )
     for t, threshold in enumerate(SUM.iou_thresholds):
         for k, area in enumerate(("all", "small")):
-            found = under_weights(evaluation, "f_score", weights, threshold=t, area_range=k)
+            f_scores = under_weights(evaluation, "f_score", weights, threshold=t, area_range=k)
             matches = evaluation.matches(threshold, area)
             assert len(matches) > 5
             for number, category in enumerate(categories):
@@ -207,12 +208,12 @@ def test_the_sum_is_its_plain_loop_under_any_weights(seed: int) -> None:
                         sums[outcome] += weighting[ids.index(image)]
                     below = 5 * sums["tp"] + sums["fp"] + 4 * sums["fn"]
                     expected = 5 * sums["tp"] / below if below else np.nan
-                    assert found[number, column] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+                    assert f_scores[number, column] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 def copied(tables: Tables, weights: list[int]) -> Tables:
     """Each image as often as its weight says."""
-    truth, found = tables
+    truth, detections = tables
     copies = [
         (row["id"], at * 9 + n) for at, (row, n) in enumerate(zip(truth["images"], weights, strict=True)) for n in range(n)
     ]
@@ -221,7 +222,7 @@ def copied(tables: Tables, weights: list[int]) -> Tables:
         return [row | {"image_id": new} for old, new in copies for row in rows if row["image_id"] == old]
 
     annotations = [row | {"id": number} for number, row in enumerate(of_copies(truth["annotations"]), 1)]
-    return truth | {"images": [{"id": new} for _, new in copies], "annotations": annotations}, of_copies(found)
+    return truth | {"images": [{"id": new} for _, new in copies], "annotations": annotations}, of_copies(detections)
 
 
 @pytest.mark.slow
@@ -229,12 +230,12 @@ def copied(tables: Tables, weights: list[int]) -> Tables:
 @pytest.mark.parametrize("seed", range(3))
 def test_whole_weights_are_copies_of_images(protocol: apf.Protocol, name: str, column: str, seed: int) -> None:
     tables, weights = scenes(seed), np.random.default_rng(seed).integers(0, 4, 8)
-    found = under_weights(evaluate(protocol, tables), column, weights[:, None])[:, 0]
+    values = under_weights(evaluate(protocol, tables), column, weights[:, None])[:, 0]
     metrics = evaluate(protocol, copied(tables, weights.tolist())).metrics
     threshold = protocol.iou_thresholds[0]
     expected = metrics.filter(pl.col("area_range") == "all", pl.col("iou_threshold") == threshold)[column]
-    np.testing.assert_allclose(found, expected.fill_null(float("nan")), rtol=0, atol=1e-12)
-    assert np.isfinite(found).any(), name
+    np.testing.assert_allclose(values, expected.fill_null(float("nan")), rtol=0, atol=1e-12)
+    assert np.isfinite(values).any(), name
 
 
 @pytest.mark.slow
@@ -254,12 +255,12 @@ def test_tables_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
 @pytest.mark.slow
 @each_toy
 def test_slices_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
-    truth, found = scenes()
+    truth, detections = scenes()
     evaluation = evaluate(protocol)
     for light, value in evaluation.by("light").select("light", name).rows():
         images = [row for row in truth["images"] if row["light"] == light]
         ids = [row["id"] for row in images]
-        rows = [[row for row in each if row["image_id"] in ids] for each in (truth["annotations"], found)]
+        rows = [[row for row in each if row["image_id"] in ids] for each in (truth["annotations"], detections)]
         assert value == pytest.approx(
             headline(evaluate(protocol, (truth | {"images": images, "annotations": rows[0]}, rows[1])), name)
         )
@@ -269,17 +270,19 @@ def test_slices_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
 @pytest.mark.slow
 def test_slices_of_objects_have_it() -> None:
     """Others are ignored there, as annotations with `ignore` are."""
-    truth, found = scenes()
+    truth, detections = scenes()
     for tag, value in evaluate(SUM).by("tag").select("tag", "F").rows():
         annotations = [row | {"ignore": int(row["ignore"] or row["tag"] != tag)} for row in truth["annotations"]]
-        assert value == pytest.approx(headline(evaluate(SUM, (truth | {"annotations": annotations}, found)), "F"), abs=1e-12)
+        assert value == pytest.approx(
+            headline(evaluate(SUM, (truth | {"annotations": annotations}, detections)), "F"), abs=1e-12
+        )
 
 
 @pytest.mark.slow
 @each_toy
 def test_intervals_and_comparisons_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
-    truth, found = scenes()
-    evaluation, other = evaluate(protocol), evaluate(protocol, (truth, found[::2]))
+    truth, detections = scenes()
+    evaluation, other = evaluate(protocol), evaluate(protocol, (truth, detections[::2]))
     row = evaluation.intervals(n_resamples=50, seed=0).row(by_predicate=pl.col("metric") == name, named=True)
     assert row["estimate"] == headline(evaluation, name)
     assert 0 < row["low"] < row["estimate"] < row["high"] < 1
@@ -309,9 +312,9 @@ def test_stored_sets_have_it(protocol: apf.Protocol, name: str, column: str, tmp
 @each_toy
 @pytest.mark.usefixtures("known")
 def test_shards_runs_and_batches_have_it(protocol: apf.Protocol, name: str, column: str, tmp_path: Path) -> None:
-    truth, found = scenes()
-    evaluation, other = evaluate(protocol), evaluate(protocol, (truth, found[::2]))
-    for file, rows in {"truth": truth, "found": found}.items():
+    truth, detections = scenes()
+    evaluation, other = evaluate(protocol), evaluate(protocol, (truth, detections[::2]))
+    for file, rows in {"truth": truth, "found": detections}.items():
         (tmp_path / f"{file}.json").write_text(json.dumps(rows))
     apf.write_shards(tmp_path / "truth.json", tmp_path / "found.json", tmp_path / "shards", n=2)
     assert_frame_equal(apf.evaluate_shards(tmp_path / "shards", protocol=protocol).metrics, evaluation.metrics)
@@ -324,7 +327,7 @@ def test_shards_runs_and_batches_have_it(protocol: apf.Protocol, name: str, colu
     assert runs.sql(f"SELECT max({column}) FROM metrics WHERE run = 'a'").item() == evaluation.metrics[column].max()
 
     batches = apf.Evaluator(apf.read_coco(truth), protocol)
-    batches.update(apf.read_coco_results(found))
+    batches.update(apf.read_coco_results(detections))
     assert headline(batches.compute(), name) == headline(evaluation, name)
 
 
@@ -362,16 +365,16 @@ def test_published_metrics_can_stand_beside_a_definition() -> None:
     beside = replace(
         apf.COCO, name="mine", metrics=(PanopticQuality(), *apf.COCO.metrics), headlines=("PQ50", "RQ50", "AP"), variants=()
     )
-    found = evaluate(beside)
-    matches = found.matches(0.5, "all").filter(pl.col("outcome") != "ignored")
+    evaluation = evaluate(beside)
+    matches = evaluation.matches(0.5, "all").filter(pl.col("outcome") != "ignored")
     counts = matches.group_by("category_id").agg(
         tp=(pl.col("outcome") == "tp").sum(),
         n=pl.len(),
         similarity=pl.col("similarity").filter(pl.col("outcome") == "tp").sum(),
     )
     quality = counts.select(pl.col("similarity") / (pl.col("tp") + (pl.col("n") - pl.col("tp")) / 2)).to_series().mean()
-    assert headline(found, "PQ50") == pytest.approx(quality, abs=1e-12)
-    assert headline(found, "AP") == headline(evaluate(replace(apf.COCO, name="mine", variants=())), "AP")
+    assert headline(evaluation, "PQ50") == pytest.approx(quality, abs=1e-12)
+    assert headline(evaluation, "AP") == headline(evaluate(replace(apf.COCO, name="mine", variants=())), "AP")
     assert apf.Protocol.from_dict(beside.as_dict()) == beside
 
 

@@ -47,20 +47,20 @@ def test_both_ways_agree(name: str, tmp_path: Path) -> None:
         evaluation = evaluate()
         cells = Cells.of(evaluation._pipeline.verdicts)
         every = range(len(cells.thresholds))
-        wanted = [
+        all_cells = [
             Cell(thresholds, k, m)
             for k, m in product(range(cells.positives.shape[1]), range(len(cells.limits)))
             for thresholds in [*((t,) for t in every), tuple(every)]
         ]
         for metric in evaluation.protocol.all_metrics:
             once = Watched.once(cells.n_images)
-            plain = metric.read(cells.wanting(wanted), once)
-            ones = Cells.of(evaluation._pipeline.verdicts, wanted)  # which has nothing ready of the plain numbers
+            plain = metric.read(cells.wanting(all_cells), once)
+            ones = Cells.of(evaluation._pipeline.verdicts, all_cells)  # which has nothing ready of the plain numbers
             weighted = metric.read(ones, Weights.of(np.ones((cells.n_images, 1))))
             assert getattr(once, "asked", False) == has_its_own_way(metric), metric
             tolerance = 1e-12 if has_its_own_way(metric) else 0
             for column in metric.columns:
-                assert plain[column].shape == weighted[column].shape == (len(wanted), cells.n_lists, 1)
+                assert plain[column].shape == weighted[column].shape == (len(all_cells), cells.n_lists, 1)
                 np.testing.assert_allclose(
                     weighted[column], plain[column], rtol=0, atol=tolerance, err_msg=f"{metric} {column}"
                 )

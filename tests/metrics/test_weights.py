@@ -66,9 +66,9 @@ def test_whole_weights_are_copies(case: Case, data: st.DataObject) -> None:
         "images": [{"id": new} for _, new in copies],
         "annotations": [row | {"id": number} for number, row in enumerate(annotations, 1)],
     }
-    found = [row | {"image_id": new} for old, new in copies for row in case.results if row["image_id"] == old]
+    detections = [row | {"image_id": new} for old, new in copies for row in case.results if row["image_id"] == old]
     ap = weighted(apf.evaluate(case.truth, case.results), np.array([weights]))[0]
-    precision = evaluate_by_reference(truth, found).arrays["precision"][:, :, :, 0, -1]
+    precision = evaluate_by_reference(truth, detections).arrays["precision"][:, :, :, 0, -1]
     expected = np.where((precision > -1).all(axis=1), precision.mean(axis=1), np.nan)
     np.testing.assert_allclose(ap, expected, rtol=0, atol=1e-9)
 
@@ -84,8 +84,8 @@ def test_ones_are_the_plain_number_by_every_definition(name: str) -> None:
     cells = [Cell((t,), 0, 2) for t in range(10)]
     plain = AveragePrecision(definition).read(Cells.of(verdicts, cells), Weights.once(300))["ap"][..., 0]
     for weight in (1, 3, 0.7) if "trec" not in name else (1,):  # trec_eval's levels are given to whole positives
-        found = average_precision(verdicts, definition, np.full((1, 300), weight), cells)[:, 0]
-        np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9 if weight == 0.7 else 1e-12)
+        precisions = average_precision(verdicts, definition, np.full((1, 300), weight), cells)[:, 0]
+        np.testing.assert_allclose(precisions, plain, rtol=0, atol=1e-9 if weight == 0.7 else 1e-12)
 
 
 def test_two_images_by_hand() -> None:
@@ -94,11 +94,11 @@ def test_two_images_by_hand() -> None:
         "images": [{"id": 1}, {"id": 2}], "categories": [{"id": 1}],
         "annotations": [{"id": i, "image_id": i, "category_id": 1, "bbox": [0, 0, 10, 10]} for i in (1, 2)],
     }  # fmt: skip
-    found = [
+    detections = [
         {"image_id": 1, "category_id": 1, "score": 0.9, "bbox": [0, 0, 10, 10]},
         {"image_id": 2, "category_id": 1, "score": 0.95, "bbox": [50, 50, 10, 10]},
     ]
-    ev = apf.evaluate(truth, found, iou_thresholds=[0.5])
+    ev = apf.evaluate(truth, detections, iou_thresholds=[0.5])
     weights = np.array([[2, 0], [1, 1], [0, 2], [1, 2]])
     expected = [1, 25.5 / 101, 0, 34 / 303]
     assert weighted(ev, weights)[:, 0, 0] == pytest.approx(expected, abs=1e-12)
@@ -116,8 +116,8 @@ def test_what_is_perfect_is_perfect_by_any_weights(protocol: str) -> None:
         "images": [{"id": image} for image in range(20)], "categories": [{"id": category} for category in (1, 2, 3)],
         "annotations": [row | {"id": number} for number, row in enumerate(boxes, 1)],
     }  # fmt: skip
-    found = [row | {"score": float(score)} for row, score in zip(boxes, rng.permutation(len(boxes)), strict=True)]
-    ev = apf.evaluate(truth, found, protocol)
+    detections = [row | {"score": float(score)} for row, score in zip(boxes, rng.permutation(len(boxes)), strict=True)]
+    ev = apf.evaluate(truth, detections, protocol)
     weights = np.concatenate([rng.dirichlet(np.ones(20), size=200), np.full((1, 20), 0.1), np.full((1, 20), 1 / 3)])
     np.testing.assert_allclose(weighted(ev, weights), 1, rtol=0, atol=1e-9)
 

@@ -42,14 +42,14 @@ class Scene:
 
 def example_of(family: str) -> Scene:
     """A scene with a detection of every annotation."""
-    found: list[Scene] = []
+    examples: list[Scene] = []
 
     @given(scenes(family))
     def collect(scene: Scene) -> None:
-        found.append(scene)
+        examples.append(scene)
 
     collect()
-    return max(found, key=lambda scene: len(scene.results))
+    return max(examples, key=lambda scene: len(scene.results))
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
     least = draw(st.sampled_from([6, 6, 6, 1, 0]))
     objects = st.tuples(places, st.sampled_from([0, 0, 0, int(crowds)]), st.booleans())
     annotations = draw(st.lists(objects, min_size=least, max_size=9))
-    found = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
+    detections = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
     matching = draw(
         st.sampled_from(
             [None, *(name for name, each in MATCHERS.items() if not (each.at_score_cutoffs or each.wants == "copies"))]
@@ -87,8 +87,8 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
             for number, (place, crowd, ignore) in enumerate(annotations)
         ],
     }
-    scores = [score if ties else score + number / 1000 for number, (_, score) in enumerate(found)]
-    results = [_at(place, family) | {"score": score} for (place, _), score in zip(found, scores, strict=True)]
+    scores = [score if ties else score + number / 1000 for number, (_, score) in enumerate(detections)]
+    results = [_at(place, family) | {"score": score} for (place, _), score in zip(detections, scores, strict=True)]
     options: dict[str, Any] = {"iou_type": iou_type, "iou_thresholds": [0.3, 0.5]}
     options |= {} if matching is None or counts_groups else {"matching": matching}
     return Scene(truth, results, protocol, options | ({} if limit is None else {"max_detections": limit}))

@@ -71,13 +71,13 @@ def evaluate_by_reference(
     with redirect_stdout(StringIO()):
         ground_truth = _indexed(_completed(truth))
         # loadRes looks at the first result, so it fails without any
-        found = ground_truth.loadRes(deepcopy(results)) if results else _indexed({**truth, "annotations": []})
-        for place, row in zip(places, found.dataset["annotations"], strict=True):
+        detections = ground_truth.loadRes(deepcopy(results)) if results else _indexed({**truth, "annotations": []})
+        for place, row in zip(places, detections.dataset["annotations"], strict=True):
             row["id"] = place + 1
             if part.inside_results is not None and not part.inside_results[place]:
                 row["area"] = -1
-        found.createIndex()
-        evaluation = COCOeval(ground_truth, found, "bbox")
+        detections.createIndex()
+        evaluation = COCOeval(ground_truth, detections, "bbox")
         p = evaluation.params
         if iou_thresholds is not None:
             p.iouThrs = np.array(iou_thresholds)

@@ -233,13 +233,13 @@ def value_of(row: Row, column: str) -> Any:
 
 def tables_of(case: Case) -> tuple[apf.Dataset, pl.DataFrame]:
     """As canonical tables, with the attributes also where no row has a value."""
-    truth, found = apf.read_coco(case.truth), apf.read_coco_results(case.results)
+    truth, detections = apf.read_coco(case.truth), apf.read_coco_results(case.results)
     images = _typed(truth.images, case.truth["images"], ATTRIBUTES["images"])
     categories = _typed(truth.categories, case.truth["categories"], ATTRIBUTES["categories"])
     of_annotations = ATTRIBUTES["annotations"] | ATTRIBUTES["objects"]
     annotations = _typed(truth.annotations, case.truth["annotations"], of_annotations)
-    found = _typed(found, case.results, ATTRIBUTES["detections"] | ATTRIBUTES["objects"])
-    return apf.Dataset(images, categories, annotations), found
+    detections = _typed(detections, case.results, ATTRIBUTES["detections"] | ATTRIBUTES["objects"])
+    return apf.Dataset(images, categories, annotations), detections
 
 
 def _typed(frame: pl.DataFrame, rows: list[Row], attributes: dict[str, list[Any]]) -> pl.DataFrame:

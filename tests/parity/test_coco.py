@@ -188,7 +188,7 @@ def reference_outcomes(reference: Reference, t: int, area_range: str) -> list[tu
 def test_ranks_follow_the_order_of_reference(case: Case, agnostic: bool) -> None:
     reference = evaluate_by_reference(case.truth, case.results, agnostic=agnostic)
     matches = apf.evaluate(case.truth, case.results, agnostic=agnostic).matches()
-    found = matches.drop_nulls("detection_id")
+    detections = matches.drop_nulls("detection_id")
     cells = cells_at(reference, "all")
     expected = []
     for category_id in dict.fromkeys(cell["category_id"] for cell in cells):
@@ -196,8 +196,8 @@ def test_ranks_follow_the_order_of_reference(case: Case, agnostic: bool) -> None
         scores = np.concatenate([cell["dtScores"] for cell in of_category])
         ids = np.concatenate([cell["dtIds"] for cell in of_category])
         expected += list(enumerate(ids[np.argsort(-scores, kind="mergesort")].astype(int).tolist(), 1))
-    assert found.select("rank", "detection_id").rows() == expected
-    assert matches.tail(matches.height - found.height)["outcome"].eq("fn").all()
+    assert detections.select("rank", "detection_id").rows() == expected
+    assert matches.tail(matches.height - detections.height)["outcome"].eq("fn").all()
 
 
 @given(cases())

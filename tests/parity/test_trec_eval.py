@@ -51,10 +51,10 @@ def summary(evaluation: apf.RunEvaluation) -> dict[str, float]:
 def test_what_trec_eval_prints(version: int, n_numbers: int) -> None:
     lines = (EXAMPLE / f"expected_trec_eval_{version}.txt").read_text().splitlines()
     # the names as trec_eval prints them mean what it prints
-    known = [(name, query, text) for name, query, text in (line.split() for line in lines) if as_apframe(name)]
-    assert {name: str(apf.lists.as_measure(name)) for name, _, _ in known} == {name: as_apframe(name) for name, _, _ in known}
-    printed = {(query, as_apframe(name)): text for name, query, text in known}
-    measures = list(dict.fromkeys(name for name, _, _ in known))
+    rows = [(name, query, text) for name, query, text in (line.split() for line in lines) if as_apframe(name)]
+    assert {name: str(apf.lists.as_measure(name)) for name, _, _ in rows} == {name: as_apframe(name) for name, _, _ in rows}
+    printed = {(query, as_apframe(name)): text for name, query, text in rows}
+    measures = list(dict.fromkeys(name for name, _, _ in rows))
     evaluation = apf.evaluate_run(EXAMPLE / "qrels.test", EXAMPLE / "results.test", measures, trec_eval=version)
     values = per_query(evaluation) | {("all", name): value for name, value in summary(evaluation).items()}
     assert len(printed) == n_numbers
@@ -103,8 +103,8 @@ class Judged:
 def _tables(values: list[Any]) -> st.SearchStrategy[dict[str, dict[str, Any]]]:
     """For some queries, a value for some documents, and at least for one."""
     column = st.lists(st.sampled_from(values), min_size=len(DOCUMENTS), max_size=len(DOCUMENTS))
-    found = column.map(lambda c: {name: v for name, v in zip(DOCUMENTS, c, strict=True) if v is not None}).filter(bool)
-    return st.dictionaries(st.sampled_from(QUERIES), found, min_size=1, max_size=3)
+    documents = column.map(lambda c: {name: v for name, v in zip(DOCUMENTS, c, strict=True) if v is not None}).filter(bool)
+    return st.dictionaries(st.sampled_from(QUERIES), documents, min_size=1, max_size=3)
 
 
 @st.composite
@@ -137,28 +137,28 @@ def at_level(name: str, level: int) -> str:
 @given(case=cases(), level=st.sampled_from([1, 1, 2]), judged_only=st.booleans(), seed=st.integers(0, 99))
 def test_generated_runs(case: Judged, level: int, judged_only: bool, seed: int) -> None:
     # sums, and measures that pytrec_eval does not have
-    wanted = {name for name in NAMES if name not in ("rbp", "gm_bpref") and not name.startswith("num_")}
-    wanted |= {f"{name}.{k}" for name in [*AT][:-1] for k in CUTOFFS}
-    wanted |= {f"iprec_at_recall.{recall}" for recall in LEVELS}
-    reference = pytrec_eval.RelevanceEvaluator(case.qrels, wanted, relevance_level=level, judged_docs_only_flag=judged_only)
-    found = reference.evaluate(case.run)
-    names = {name: at_level(str(as_apframe(name)), level) for name in next(iter(found.values()))}
+    measures = {name for name in NAMES if name not in ("rbp", "gm_bpref") and not name.startswith("num_")}
+    measures |= {f"{name}.{k}" for name in [*AT][:-1] for k in CUTOFFS}
+    measures |= {f"iprec_at_recall.{recall}" for recall in LEVELS}
+    reference = pytrec_eval.RelevanceEvaluator(case.qrels, measures, relevance_level=level, judged_docs_only_flag=judged_only)
+    numbers = reference.evaluate(case.run)
+    names = {name: at_level(str(as_apframe(name)), level) for name in next(iter(numbers.values()))}
     # 0 / 0 where no document of a list is judged
-    expected = {(q, names[name]): 0 if math.isnan(x) else x for q, values in found.items() for name, x in values.items()}
-    logs = [expected.pop((query, names["gm_map"])) for query in found]
+    expected = {(q, names[name]): 0 if math.isnan(x) else x for q, values in numbers.items() for name, x in values.items()}
+    logs = [expected.pop((query, names["gm_map"])) for query in numbers]
 
     evaluation = apf.evaluate_run(
         shuffled(case.qrels, "relevance", seed), shuffled(case.run, "score", seed + 1), list(names.values()), trec_eval=9,
         unjudged="remove" if judged_only else "nonrelevant",
     )  # fmt: skip
     values, means = per_query(evaluation), summary(evaluation)
-    assert {query: values.pop((query, names["gm_map"])) for query in found} == {
-        query: values[query, names["map"]] for query in found
+    assert {query: values.pop((query, names["gm_map"])) for query in numbers} == {
+        query: values[query, names["map"]] for query in numbers
     }
     assert values == pytest.approx(expected, rel=0, abs=1e-12)
     assert means.pop(names["gm_map"]) == pytest.approx(math.exp(math.fsum(logs) / len(logs)), rel=0, abs=1e-12)
     assert means == pytest.approx(
-        {name: math.fsum(x for (_, other), x in expected.items() if other == name) / len(found) for name in means},
+        {name: math.fsum(x for (_, other), x in expected.items() if other == name) / len(numbers) for name in means},
         rel=0,
         abs=1e-12,
     )

@@ -40,7 +40,7 @@ def judge_category(
     for annotation in truth:
         if annotation["category_id"] == category:
             objects.setdefault(annotation["image_id"], []).append(annotation)
-    taken: set[tuple[Any, int]] = set()
+    matches: set[tuple[Any, int]] = set()
     outcomes: list[bool | None] = []
     # equal scores stay in the order of the input: sorted() is stable
     for detection in sorted((row for row in results if row["category_id"] == category), key=lambda row: -row["score"]):
@@ -54,10 +54,10 @@ def judge_category(
             outcomes.append(False)
         elif objects[image][best].get("difficult", False):
             outcomes.append(None)
-        elif (image, best) in taken:
+        elif (image, best) in matches:
             outcomes.append(False)
         else:
-            taken.add((image, best))
+            matches.add((image, best))
             outcomes.append(True)
     return outcomes
 

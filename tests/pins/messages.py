@@ -33,10 +33,10 @@ def messages() -> Iterator[str]:
             if name in LEFT_OUT:
                 continue
             try:
-                said = call()
+                outcome = call()
             except ApframeError as error:
-                said = f"{type(error).__name__}: {error}"
-            yield f"{name}: {said if isinstance(said, str) else 'no error'}".replace(folder, "FOLDER").replace(
+                outcome = f"{type(error).__name__}: {error}"
+            yield f"{name}: {outcome if isinstance(outcome, str) else 'no error'}".replace(folder, "FOLDER").replace(
                 str(ROOT), "ROOT"
             )
 

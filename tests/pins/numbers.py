@@ -72,14 +72,14 @@ def protocol(name: str) -> pl.DataFrame:
     rows: list[Any] = []
     with TemporaryDirectory() as folder:
         for setting, data, evaluate in cases(name, Path(folder)):
-            made = _attempt(evaluate)
-            wanted = {"summary": TABLES["summary"]} if data == "files" else TABLES | OWN.get(name, {})
-            found = (
-                {table: _attempt(partial(compute, made)) for table, compute in wanted.items()}
-                if isinstance(made, apf.Evaluation)
-                else {"evaluation": made}
+            outcome = _attempt(evaluate)
+            computes = {"summary": TABLES["summary"]} if data == "files" else TABLES | OWN.get(name, {})
+            tables = (
+                {table: _attempt(partial(compute, outcome)) for table, compute in computes.items()}
+                if isinstance(outcome, apf.Evaluation)
+                else {"evaluation": outcome}
             )
-            rows += [(setting, data, table, *column) for table, frame in found.items() for column in _columns(frame)]
+            rows += [(setting, data, table, *column) for table, frame in tables.items() for column in _columns(frame)]
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
@@ -93,12 +93,12 @@ def lists() -> pl.DataFrame:
         "compare": evaluation.compare(),
         "compare_bootstrap": evaluation.compare(test="bootstrap"),
     }
-    found = [("search", "data", name, frame) for name, frame in tables.items()]
-    found += [
+    frames = [("search", "data", name, frame) for name, frame in tables.items()]
+    frames += [
         (name, "generated", "average_precision", _attempt(partial(_average_precisions, name)))
         for name in apf.list_definitions()["name"]
     ]
-    rows = [(*names, *column) for *names, frame in found for column in _columns(frame)]
+    rows = [(*names, *column) for *names, frame in frames for column in _columns(frame)]
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
@@ -143,8 +143,8 @@ def _different(now: list[float | None], before: list[float | None]) -> str:
 
 def arrays() -> Iterator[str]:
     """SHA-256 of every array in COCO's layout, as it lies in memory."""
-    truth, found = _street()
-    evaluations = {"bbox": apf.evaluate(truth, found)}
+    truth, detections = _street()
+    evaluations = {"bbox": apf.evaluate(truth, detections)}
     for label in ("segm", "keypoints"):
         evaluations[label] = apf.evaluate(*SETS[f"COCO {label}"](np.random.default_rng(SEED), DATA), iou_type=label)
     for label, of_label in evaluations.items():
@@ -154,7 +154,7 @@ def arrays() -> Iterator[str]:
         coco = COCO()
         coco.dataset = truth
         coco.createIndex()
-        evaluation = COCOeval(coco, coco.loadRes(found), "bbox")
+        evaluation = COCOeval(coco, coco.loadRes(detections), "bbox")
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
@@ -170,8 +170,8 @@ def _street() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     images = {image["id"] for image in truth["images"]}
     truth["annotations"] = [row for row in truth["annotations"] if row["image_id"] in images]
     truth["annotations"][3]["iscrowd"] = 1
-    found = json.loads((DATA / "street" / "model_a.json").read_text())
-    return truth, [row | {"score": round(row["score"], 2)} for row in found if row["image_id"] in images]
+    detections = json.loads((DATA / "street" / "model_a.json").read_text())
+    return truth, [row | {"score": round(row["score"], 2)} for row in detections if row["image_id"] in images]
 
 
 def _of_bytes(array: Any) -> str:

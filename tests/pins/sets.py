@@ -102,5 +102,5 @@ def maker_of(name: str, iou_type: str, setting: str) -> Maker:
 
 
 def _evaluated(make: Callable[[], Tables], options: dict[str, Any]) -> apf.Evaluation:
-    dataset, found = keyed(*make())
-    return apf.evaluate(dataset, found, **options)
+    dataset, detections = keyed(*make())
+    return apf.evaluate(dataset, detections, **options)

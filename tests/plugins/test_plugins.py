@@ -35,10 +35,10 @@ def toy() -> Iterator[None]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    truth, found = tmp_path / "truth.txt", tmp_path / "found.txt"
+    truth, detections = tmp_path / "truth.txt", tmp_path / "found.txt"
     truth.write_text(TRUTH)
-    found.write_text(FOUND)
-    return truth, found
+    detections.write_text(FOUND)
+    return truth, detections
 
 
 def package(folder: Path, name: str, code: str) -> None:
@@ -77,16 +77,16 @@ def test_its_files_are_recognised_and_evaluated(files: tuple[Path, Path]) -> Non
 @pytest.mark.usefixtures("toy")
 def test_its_files_are_validated_and_checked(files: tuple[Path, Path]) -> None:
     """Rows that cannot be evaluated are refused, left out or listed, as those of formats of apframe are."""
-    truth, found = files
-    found.write_text(FOUND + "b 30 0 -10 10 .6\n")
+    truth, detections = files
+    detections.write_text(FOUND + "b 30 0 -10 10 .6\n")
     with pytest.raises(RowError, match="width is negative"):
-        apf.evaluate(truth, found, protocol="toy_lamps")
+        apf.evaluate(truth, detections, protocol="toy_lamps")
     with pytest.warns(InvalidRowsWarning, match="1 detection"):
-        evaluation = apf.evaluate(truth, found, protocol="toy_lamps", invalid="drop")
+        evaluation = apf.evaluate(truth, detections, protocol="toy_lamps", invalid="drop")
     assert evaluation["F150"] == pytest.approx(4 / 6)
-    assert apf.check(truth, found).select("severity", "check", "rows").rows() == [("error", "invalid_value", ["5"])]
+    assert apf.check(truth, detections).select("severity", "check", "rows").rows() == [("error", "invalid_value", ["5"])]
     with pytest.raises(FormatError, match="looks like results of toy_lamps, but a data set is needed here"):
-        apf.read_dataset(found)
+        apf.read_dataset(detections)
 
 
 @pytest.mark.slow
@@ -197,8 +197,8 @@ def test_a_broken_one_is_warned_of_once(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("toy")
 def test_threads_find_it_too(files: tuple[Path, Path]) -> None:
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: apf.read_dataset(files[0]).annotations.height, range(16)))
-    assert found == [4] * 16
+        heights = list(threads.map(lambda _: apf.read_dataset(files[0]).annotations.height, range(16)))
+    assert heights == [4] * 16
 
 
 def test_other_spellings_of_a_name_that_is_there(tmp_path: Path) -> None:

@@ -150,16 +150,16 @@ def test_errors_in_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_intervals_and_comparison() -> None:
     many: dict[str, list[dict[str, Any]]] = {"images": [], "categories": BOXES["categories"], "annotations": []}
-    found: list[dict[str, Any]] = []
+    detections: list[dict[str, Any]] = []
     for image in range(1, 31):
         many["images"].append({"id": image})
         rows = [row | {"id": 2 * image + row["id"], "image_id": image} for row in BOXES["annotations"]]
         many["annotations"] += rows
-        found += [row | {"image_id": image, "score": row["score"] - image / 100} for row in FOUND]
-    evaluation = apf.evaluate(many, found, iou_thresholds=OWN)
+        detections += [row | {"image_id": image, "score": row["score"] - image / 100} for row in FOUND]
+    evaluation = apf.evaluate(many, detections, iou_thresholds=OWN)
     interval = evaluation.intervals(n_resamples=200).filter(pl.col("metric") == "AP").row(0, named=True)
     assert interval["estimate"] == pytest.approx(0.5) and interval["low"] == pytest.approx(0.5)
-    low = apf.evaluate(many, found, iou_thresholds=0.5)
+    low = apf.evaluate(many, detections, iou_thresholds=0.5)
     with pytest.raises(apf.exceptions.NotComparableError, match=r"category_thresholds \(\(.Car., 0.7\), "):
         evaluation.compare(low)
 

@@ -89,10 +89,10 @@ def lvis(data: tuple[Truth, list[Row]]) -> apf.Evaluation:
 def open_images(protocol: apf.Protocol, data: tuple[Truth, list[Row]]) -> apf.Evaluation:
     truth, results = data
     annotations = [row | {"is_crowd": bool(row["iscrowd"])} for row in truth["annotations"]]
-    dataset, found = tables(truth | {"annotations": annotations}, results, "is_crowd")
+    dataset, detections = tables(truth | {"annotations": annotations}, results, "is_crowd")
     above = pl.Series("parent_ids", [[], [1], [1]], dtype=pl.List(pl.Int64))  # of categories 1, 2 and 3
     dataset = apf.Dataset(dataset.images, dataset.categories.sort("category_id").with_columns(above), dataset.annotations)
-    return apf.evaluate(dataset, found, protocol)
+    return apf.evaluate(dataset, detections, protocol)
 
 
 def nearness(data: tuple[Truth, list[Row]]) -> apf.Evaluation:
@@ -154,9 +154,13 @@ def test_ground_truth_as_detections_has_no_errors(case: Case, matching: str) -> 
     rows = {(row["image_id"], row["category_id"], *row["bbox"]): row for row in ordinary}
     names = ("id", "image_id", "category_id", "bbox")  # without an area, which may be beyond what counts
     rows = {key: {name: row[name] for name in names} for key, row in rows.items()}
-    found = [row | {"score": 1.0} for row in rows.values()]
+    detections = [row | {"score": 1.0} for row in rows.values()]
     evaluation = apf.evaluate(
-        case.truth | {"annotations": list(rows.values())}, found, matching=matching, max_detections=[None], iou_thresholds=[0.9]
+        case.truth | {"annotations": list(rows.values())},
+        detections,
+        matching=matching,
+        max_detections=[None],
+        iou_thresholds=[0.9],
     )
     assert evaluation.errors(0.9).is_empty()
     assert set(evaluation.error_impact(0.9)["n"]) <= {0}
@@ -172,9 +176,9 @@ def test_the_order_of_rows_does_not_matter(case: Case, matching: str, random: An
     order = list(range(len(case.results)))
     random.shuffle(order)
     shuffled = {name: random.sample(rows, len(rows)) for name, rows in case.truth.items()}
-    found = [row | {"id": number} for number, row in enumerate(case.results, 1)]
-    one = apf.evaluate(case.truth, found, matching=matching)
-    other = apf.evaluate(shuffled, [found[place] for place in order], matching=matching)
+    detections = [row | {"id": number} for number, row in enumerate(case.results, 1)]
+    one = apf.evaluate(case.truth, detections, matching=matching)
+    other = apf.evaluate(shuffled, [detections[place] for place in order], matching=matching)
     columns = ["image_id", "category_id", "score", "error", "annotation_id", "same", "other", "is_fixable"]
     order_by = ["error", "image_id", "category_id", "score", "annotation_id"]
     rows = [evaluation.errors().select(columns).sort(order_by) for evaluation in (one, other)]
@@ -275,8 +279,8 @@ def test_boxes_are_as_plain_loops_say(seed: int, n_images: int) -> None:
     matches = evaluation.matches(0.5)
     expected = as_rule_says(truth, results, matches)
     errors = evaluation.errors().drop_nulls("detection_id")
-    found = {row[0]: row[1:] for row in errors.select("detection_id", "error", "annotation_id", "is_fixable").rows()}
-    assert found == expected
+    diagnoses = {row[0]: row[1:] for row in errors.select("detection_id", "error", "annotation_id", "is_fixable").rows()}
+    assert diagnoses == expected
     rises = evaluation.error_impact().drop_nulls(["category_id", "delta_ap"])
     by_loops = {key: rise for key, rise in impact_by_loops(truth, results, matches).items() if key[1] != "None"}
     assert {row[:2]: row[2] for row in rises.select("category_id", "error", "delta_ap").rows()} == pytest.approx(by_loops)

@@ -104,7 +104,7 @@ def test_a_false_positive_after_the_last_hit_changes_no_ap(case: Case, data: st.
 def test_splitting_by_images_gives_the_same_matches(
     case: Case, data: st.DataObject, iou_threshold: float, area_range: str
 ) -> None:
-    truth, found = apf.read_coco(case.truth), apf.read_coco_results(case.results)
+    truth, detections = apf.read_coco(case.truth), apf.read_coco_results(case.results)
     image_ids = truth.images["image_id"]
     is_first = data.draw(st.lists(st.booleans(), min_size=len(image_ids), max_size=len(image_ids)))
     parts = [image_ids.filter(pl.Series(is_first)), image_ids.filter(~pl.Series(is_first))]
@@ -112,8 +112,8 @@ def test_splitting_by_images_gives_the_same_matches(
     for part in parts:
         inside = pl.col("image_id").is_in(part.implode())
         dataset = apf.Dataset(truth.images.filter(inside), truth.categories, truth.annotations.filter(inside))
-        of_parts.append(apf.evaluate(dataset, found.filter(inside)).matches(iou_threshold, area_range))
-    of_whole = apf.evaluate(truth, found).matches(iou_threshold, area_range)
+        of_parts.append(apf.evaluate(dataset, detections.filter(inside)).matches(iou_threshold, area_range))
+    of_whole = apf.evaluate(truth, detections).matches(iou_threshold, area_range)
     assert_frame_equal(by_ids(pl.concat(of_parts)), by_ids(of_whole), check_exact=True)
 
 

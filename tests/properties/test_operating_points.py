@@ -56,9 +56,9 @@ def test_a_threshold_is_the_evaluation_of_what_is_above_it(
 @given(cases(ties=False), st.sampled_from(OF_LISTS), st.sampled_from([0.0, 0.3, 0.5, 0.9]))
 def test_images_above_a_score_are_those_of_its_detections(case: Case, matching: str, score: float) -> None:
     options = {"matching": matching, "iou_thresholds": [0.4, 0.75], "max_detections": [2, 5]}
-    found = [row for row in case.results if row["score"] >= score]
+    detections = [row for row in case.results if row["score"] >= score]
     table = evaluated(case, case.results, **options).per_image(min_score=score)
-    assert table.equals(evaluated(case, found, **options).per_image())
+    assert table.equals(evaluated(case, detections, **options).per_image())
 
 
 @pytest.mark.parametrize("matching", ["similarity", "optimal"])
@@ -68,11 +68,11 @@ def test_the_detection_of_the_lower_score_is_more_similar(matching: str) -> None
         "images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}],
     }  # fmt: skip
-    found = [
+    detections = [
         {"image_id": 1, "category_id": 1, "score": 0.9, "bbox": [4, 0, 10, 10]},
         {"image_id": 1, "category_id": 1, "score": 0.2, "bbox": [0, 0, 10, 10]},
     ]
-    evaluation = apf.evaluate(truth, found, matching=matching, iou_thresholds=[0.4, 0.5])
+    evaluation = apf.evaluate(truth, detections, matching=matching, iou_thresholds=[0.4, 0.5])
     rows = evaluation.thresholds(0.4).select("score_threshold", *COUNTS, "is_best").rows()
     assert rows == [(0.9, 1, 0, 0, True), (0.2, 1, 1, 0, False)]
     assert evaluation.per_image(0.4, min_score=0.9).select(COUNTS).row(0) == (1, 0, 0)

@@ -26,15 +26,15 @@ IOU_TYPES = {"boxes": "bbox", "masks": "segm", "people": "keypoints"}
 
 def reference_stats(truth: dict[str, list[dict[str, Any]]], results: list[dict[str, Any]], iou_type: str) -> np.ndarray:
     with redirect_stdout(StringIO()):
-        ground_truth, found = COCO(), COCO()
+        ground_truth, detections = COCO(), COCO()
         ground_truth.dataset = deepcopy(truth)
         ground_truth.createIndex()
         if results:
-            found = ground_truth.loadRes(deepcopy(results))
+            detections = ground_truth.loadRes(deepcopy(results))
         else:
-            found.dataset = truth | {"annotations": []}
-            found.createIndex()
-        evaluation = COCOeval(ground_truth, found, iou_type)
+            detections.dataset = truth | {"annotations": []}
+            detections.createIndex()
+        evaluation = COCOeval(ground_truth, detections, iou_type)
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
@@ -51,8 +51,8 @@ def copied(scene: Scene, weights: list[int]) -> tuple[dict[str, list[dict[str, A
     ]
     rows = [row | {"image_id": new} for old, new in copies for row in truth["annotations"] if row["image_id"] == old]
     images = [image | {"id": new} for old, new in copies for image in truth["images"] if image["id"] == old]
-    found = [row | {"image_id": new} for old, new in copies for row in scene.results if row["image_id"] == old]
-    return truth | {"images": images, "annotations": [row | {"id": n} for n, row in enumerate(rows, 1)]}, found
+    detections = [row | {"image_id": new} for old, new in copies for row in scene.results if row["image_id"] == old]
+    return truth | {"images": images, "annotations": [row | {"id": n} for n, row in enumerate(rows, 1)]}, detections
 
 
 @half_as_often

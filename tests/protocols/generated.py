@@ -173,8 +173,8 @@ def people(
             truth["annotations"].append(person)
             for _ in range(25 if random.random() < 0.03 else random.integers(0, 4)):
                 near = places + random.normal(0, width * float(random.choice([0.01, 0.05, 0.1])), (n_joints, 2))
-                found = np.column_stack([near, np.ones(n_joints)]).ravel().tolist()
-                results.append(own | {"keypoints": found, "score": a_score(random)})
+                keypoints = np.column_stack([near, np.ones(n_joints)]).ravel().tolist()
+                results.append(own | {"keypoints": keypoints, "score": a_score(random)})
     return _shuffled(random, truth, results)
 
 
@@ -205,8 +205,8 @@ def by_pycocotools(
     """Evaluate with the reference, on copies."""
     with references_at_work():
         expected = _indexed(truth)
-        found = expected.loadRes(deepcopy(list(results))) if results else _indexed({**truth, "annotations": []})
-        evaluation = COCOeval(expected, found, iou_type)
+        detections = expected.loadRes(deepcopy(list(results))) if results else _indexed({**truth, "annotations": []})
+        evaluation = COCOeval(expected, detections, iou_type)
         if sigmas is not None:
             evaluation.params.kpt_oks_sigmas = np.array(sigmas)
         if image_ids is not None:
@@ -237,9 +237,9 @@ def tables(truth: Truth, results: Sequence[Row], *attributes: str) -> tuple[apf.
             schema_overrides=numbers,
         ),
     )
-    found = [_flat(row) for row in results]
+    detections = [_flat(row) for row in results]
     names = ("image_id", "category_id", "score", *BOX)
-    return dataset, pl.DataFrame({name: [row[name] for row in found] for name in names}, schema_overrides=numbers)
+    return dataset, pl.DataFrame({name: [row[name] for row in detections] for name in names}, schema_overrides=numbers)
 
 
 def box_iou(one: Sequence[float], other: Sequence[float], *, of_first: bool = False) -> float:

@@ -48,14 +48,14 @@ def judge_masks(annotations: list[Row], detections: list[Row], *, challenge: boo
             else:
                 tight = [mask.toBbox(shape).tolist() for shape in shapes]
                 overlaps = np.array([[box_iou(box, row["bbox"], of_first=of_groups) for row in tried] for box in tight])
-            taken: set[int] = set()
+            hits: set[int] = set()
             for place, left_over in enumerate([each is False for each in result]):
                 best = int(np.argmax(overlaps[place]))
-                if not left_over or overlaps[place, best] < 0.5 or (best in taken and not of_groups):
+                if not left_over or overlaps[place, best] < 0.5 or (best in hits and not of_groups):
                     continue
-                counts = of_masks and (not of_groups or (challenge and best not in taken))
+                counts = of_masks and (not of_groups or (challenge and best not in hits))
                 result[place] = True if counts else None
-                taken.add(best)
+                hits.add(best)
     return result
 
 

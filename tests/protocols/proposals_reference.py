@@ -19,13 +19,13 @@ SHORT = {"small": "ARs", "medium": "ARm", "large": "ARl"}
 def best_overlaps(annotations: Sequence[Row], proposals: Sequence[Row]) -> list[float]:
     """The pair of the largest overlap, then of those that are left, and so on; of equal ones the first annotation's."""
     overlaps = np.array([[box_iou(proposal["bbox"], row["bbox"]) for proposal in proposals] for row in annotations])
-    found = []
+    maxima = []
     for _ in range(min(len(annotations), len(proposals))):
         # argmax takes the first of equal ones, row by row
         annotation, proposal = np.unravel_index(overlaps.argmax(), overlaps.shape)
-        found.append(float(overlaps[annotation, proposal]))
+        maxima.append(float(overlaps[annotation, proposal]))
         overlaps[annotation], overlaps[:, proposal] = -1, -1
-    return found
+    return maxima
 
 
 def recalls(

@@ -145,8 +145,8 @@ def some_masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[
         if random.random() < 0.4:
             row["segmentation"] = None
         row["has_mask"] = row["segmentation"] is not None and mask.area(row["encoded"]) > 0
-    found = [row | {"place": place} for place, row in enumerate(results)]
-    return truth, [row for row in found if mask.area(row["segmentation"])]
+    detections = [row | {"place": place} for place, row in enumerate(results)]
+    return truth, [row for row in detections if mask.area(row["segmentation"])]
 
 
 def encoded(segmentation: Any) -> Any:

@@ -50,9 +50,9 @@ def test_pairs_are_those_of_plain_loops(data: tuple[Truth, list[Row]]) -> None:
 
 def test_pooled_categories_are_one() -> None:
     annotations = [{"annotation_id": 1, "image_id": 1, "category_id": 4} | BOX]
-    found = [{"image_id": 1, "category_id": 5, "score": 0.5} | BOX]
+    detections = [{"image_id": 1, "category_id": 5, "score": 0.5} | BOX]
     dataset = apf.Dataset({"image_id": [1]}, HIERARCHY, annotations)
-    assert pairs_of(apf.evaluate(dataset, pl.DataFrame(found), agnostic=True)) == {(1, 1, 1.0, True)}
+    assert pairs_of(apf.evaluate(dataset, pl.DataFrame(detections), agnostic=True)) == {(1, 1, 1.0, True)}
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
@@ -61,9 +61,9 @@ def test_pooled_categories_are_one() -> None:
 def test_relatives_of_a_category_are_no_others(protocol: apf.Protocol, annotation_id: Any) -> None:
     # a dog is also a mammal, a pet and an animal; mammal and pet are no ancestors of each other, but show the same dog here
     annotations = [{"annotation_id": annotation_id, "image_id": 1, "category_id": 4} | BOX]
-    found = pl.DataFrame([{"image_id": 1, "category_id": key, "score": 0.5} | BOX for key in (1, 2, 3, 4, 5)])
+    detections = pl.DataFrame([{"image_id": 1, "category_id": key, "score": 0.5} | BOX for key in (1, 2, 3, 4, 5)])
     dataset = apf.Dataset({"image_id": [1]}, HIERARCHY, annotations)
-    evaluation = apf.evaluate(dataset, found, protocol)
+    evaluation = apf.evaluate(dataset, detections, protocol)
     inputs = evaluation._inputs
     pairs = pair_across(inputs, 0.1)
     found_as, annotated_as = (
@@ -107,8 +107,8 @@ def test_objects_of_related_categories_are_no_others_either() -> None:
         {"annotation_id": 1, "image_id": 1, "category_id": 2} | BOX,  # a mammal, which is an animal
         {"annotation_id": 2, "image_id": 1, "category_id": 3} | BOX,  # a pet, another one
     ]
-    found = pl.DataFrame([{"image_id": 1, "category_id": key, "score": 0.5} | BOX for key in (2, 4)])
-    evaluation = apf.evaluate(apf.Dataset({"image_id": [1]}, HIERARCHY, annotations), found, apf.OPEN_IMAGES)
+    detections = pl.DataFrame([{"image_id": 1, "category_id": key, "score": 0.5} | BOX for key in (2, 4)])
+    evaluation = apf.evaluate(apf.Dataset({"image_id": [1]}, HIERARCHY, annotations), detections, apf.OPEN_IMAGES)
     ids = {(one, other) for one, other, *_ in pairs_of(evaluation)}
     assert ids == {(1, 1), (1, 2)}  # mammal and pet are confused; a dog is both
 
@@ -123,9 +123,9 @@ def test_other_keypoints_are_not_compared(names: tuple[list[str], list[str]]) ->
              "keypoints": [5, 5, 2]},
         ],
     }  # fmt: skip
-    found = [{"image_id": 1, "category_id": key, "score": 0.5, "keypoints": [5, 5, 1]} for key in (1, 2)]
+    detections = [{"image_id": 1, "category_id": key, "score": 0.5, "keypoints": [5, 5, 1]} for key in (1, 2)]
     protocol = apf.COCO.variant("keypoints").with_options(similarity=apf.similarity.OKS(sigmas=(0.1,)))
-    evaluation = apf.evaluate(truth, found, protocol)
+    evaluation = apf.evaluate(truth, detections, protocol)
     if names[0] == names[1]:
         assert len(pairs_of(evaluation)) == 2
         assert evaluation.errors()["error"].to_list() == ["cls"]
@@ -142,8 +142,8 @@ def test_pairs_are_placed_where_their_rows_are() -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": key, "image_id": key, "category_id": 1, "bbox": [0, 0, 10, 10]} for key in (1, 2)],
     }
-    found = [{"image_id": key, "category_id": 1, "score": key / 10, "bbox": [0, 0, 10, 10]} for key in (1, 2)]
-    evaluation = apf.evaluate(truth, found)
+    detections = [{"image_id": key, "category_id": 1, "score": key / 10, "bbox": [0, 0, 10, 10]} for key in (1, 2)]
+    evaluation = apf.evaluate(truth, detections)
     verdicts = evaluation._pipeline.verdicts
     pairs = pair_across(evaluation._inputs, 0.1)
     assert pairs.select("detection", "annotation").sort(pl.all()).rows() == [(0, 0), (1, 1)]

@@ -25,8 +25,8 @@ TABLES = [
 @pytest.mark.parametrize(("protocol", "table"), TABLES)
 def test_cells_are_headline_numbers(protocol: Protocol, table: KitTable) -> None:
     for _, metric, iou_type in table.columns:
-        known = {line.metric for line in headlines(protocol.variant(iou_type or None), with_parts=True)}
-        assert {metric + (row.ending if isinstance(row, KitRow) else "") for row in table.rows} <= known
+        metrics = {line.metric for line in headlines(protocol.variant(iou_type or None), with_parts=True)}
+        assert {metric + (row.ending if isinstance(row, KitRow) else "") for row in table.rows} <= metrics
     assert table.frame is not None or all(
         len(row.labels if isinstance(row, KitRow) else table.head[:1]) == len(table.head) for row in table.rows
     )

@@ -27,8 +27,8 @@ def one_class(annotations: list[tuple[Any, bool]], detections: list[Any]) -> tup
     """Annotations as (box, whether it is a group), detections as boxes, best score first; one class, one image."""
     cell = {"image_id": 1, "category_id": 1}
     truth = [cell | dict(zip(BOX, box, strict=True)) | {"is_crowd": group} for box, group in annotations]
-    found = [cell | dict(zip(BOX, box, strict=True)) | {"score": 0.9 - k / 10} for k, box in enumerate(detections)]
-    return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(found)
+    results = [cell | dict(zip(BOX, box, strict=True)) | {"score": 0.9 - k / 10} for k, box in enumerate(detections)]
+    return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(results)
 
 
 BOX_A, INSIDE, INSIDE_TOO, FAR = (0, 0, 10, 10), (40, 40, 10, 10), (60, 60, 10, 10), (200, 200, 10, 10)
@@ -108,8 +108,8 @@ def in_hierarchy(detections: dict[int, list[Any]], **lists: list[list[int]]) -> 
 @pytest.mark.parametrize("protocol", [PLAIN, CHALLENGE], ids=["plain", "challenge"])
 def test_a_box_counts_for_the_parents_of_its_class(protocol: apf.Protocol) -> None:
     # found: an animal on both images, a mammal on the second, a dog on the first
-    found = {1: [(1, 0.9), (2, 0.8)], 2: [(2, 0.9)], 4: [(1, 0.9)]}
-    metrics = apf.evaluate(*in_hierarchy(found), protocol).metrics
+    detections = {1: [(1, 0.9), (2, 0.8)], 2: [(2, 0.9)], 4: [(1, 0.9)]}
+    metrics = apf.evaluate(*in_hierarchy(detections), protocol).metrics
     # the dog is a mammal, a pet and, on two ways but once, an animal; the mammal is an animal
     expected = [(1, 2, 2, 1.0), (2, 2, 1, 0.5), (3, 1, 0, 0.0), (4, 1, 1, 1.0)]
     assert metrics.select("category_id", "n_positives", "n_detections", pl.col("ap").round(9)).rows() == expected
@@ -122,10 +122,10 @@ def test_a_detection_does_not_count_for_the_parents_of_its_class() -> None:
 
 @pytest.mark.slow
 def test_groups_count_for_the_parents_too() -> None:
-    dataset, found = in_hierarchy({1: [(1, 0.9)]})
+    dataset, detections = in_hierarchy({1: [(1, 0.9)]})
     dataset = apf.Dataset(dataset.images, HIERARCHY, dataset.annotations.with_columns(is_crowd=pl.lit(True)))
-    assert apf.evaluate(dataset, found, PLAIN).metrics["n_positives"].to_list() == [0, 0, 0, 0]
-    challenge = apf.evaluate(dataset, found, CHALLENGE)
+    assert apf.evaluate(dataset, detections, PLAIN).metrics["n_positives"].to_list() == [0, 0, 0, 0]
+    challenge = apf.evaluate(dataset, detections, CHALLENGE)
     assert challenge.metrics["n_positives"].to_list() == [2, 2, 1, 1]
     assert challenge.matches().filter(outcome="tp").select("category_id", "image_id").rows() == [(1, 1)]
 
@@ -146,17 +146,17 @@ VERIFIED = {
 @pytest.mark.parametrize(("lists", "judged"), VERIFIED.values(), ids=VERIFIED)
 def test_only_verified_classes_are_judged_in_the_challenge(lists: dict[str, list[list[int]]], judged: list[int]) -> None:
     data = in_hierarchy(EVERYWHERE, **lists)
-    found = apf.evaluate(*data, CHALLENGE).matches().drop_nulls("detection_id")
+    matches = apf.evaluate(*data, CHALLENGE).matches().drop_nulls("detection_id")
     expected = [(category, "tp" if category in (1, 2) else "fp") for category in judged]
-    assert found.sort("category_id").select("category_id", "outcome").rows() == expected
+    assert matches.sort("category_id").select("category_id", "outcome").rows() == expected
     assert apf.evaluate(*data, PLAIN).matches().drop_nulls("detection_id")["category_id"].sort().to_list() == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("places", "ap"), [([FAR, BOX_A], 1.0), ([BOX_A, FAR], 0.5)], ids=["a hit", "a false positive"])
 def test_of_equal_scores_the_later_row_comes_first(places: list[Any], ap: float) -> None:
-    truth, found = one_class([A], places)
+    truth, detections = one_class([A], places)
     for protocol in (PLAIN, CHALLENGE):
-        assert apf.evaluate(truth, found.with_columns(score=0.5), protocol)["AP"] == ap
+        assert apf.evaluate(truth, detections.with_columns(score=0.5), protocol)["AP"] == ap
 
 
 @pytest.mark.slow

@@ -38,10 +38,10 @@ def one_class(annotations: list[tuple[Place, str]], detections: list[tuple[Place
         | {"mask": filled(place) if "mask" in kind else None}
         for place, kind in annotations
     ]  # fmt: skip
-    found = [cell | {"score": score, "mask": filled(place)} for place, score in detections]
+    results = [cell | {"score": score, "mask": filled(place)} for place, score in detections]
     image = {"image_id": [1], "image_width": [300], "image_height": [300]}
     frame = pl.DataFrame(truth, schema_overrides={"mask": pl.String})
-    return apf.Dataset(image, {"category_id": [1]}, frame), pl.DataFrame(found)
+    return apf.Dataset(image, {"category_id": [1]}, frame), pl.DataFrame(results)
 
 
 Outcomes = list[tuple[int | None, int | None, str]]
@@ -105,15 +105,15 @@ def test_rules_one_by_one(rule: str) -> None:
 
 
 def test_the_box_of_a_detection_is_that_of_its_mask() -> None:
-    dataset, found = one_class([(B, "box")], [(B, 0.9)])
-    elsewhere = found.with_columns(**{name: pl.lit(7.0) for name in BOX})
+    dataset, detections = one_class([(B, "box")], [(B, 0.9)])
+    elsewhere = detections.with_columns(**{name: pl.lit(7.0) for name in BOX})
     evaluation = apf.evaluate(dataset, elsewhere, PLAIN, iou_type="segm")
     assert evaluation.matches()["outcome"].to_list() == ["ignored"]
 
 
 def test_masks_of_another_size_than_their_image() -> None:
     # the image is 300 x 300, its masks are 150 x 100: B covers columns 25 to 30 and rows 17 to 20 of them, about
-    dataset, found = one_class([(A, "mask"), ((50, 51, 10, 9), "box")], [(B, 0.9), (FAR, 0.8)])
+    dataset, detections = one_class([(A, "mask"), ((50, 51, 10, 9), "box")], [(B, 0.9), (FAR, 0.8)])
     small = np.zeros((2, 100, 150), dtype=np.uint8, order="F")
     small[0, 17:20, 25:30] = 1
     small[1, 60:70, 100:120] = 1
@@ -122,7 +122,7 @@ def test_masks_of_another_size_than_their_image() -> None:
     annotated = dataset.annotations.with_columns(mask=pl.Series([texts[1], None]))
     dataset = apf.Dataset(dataset.images, dataset.categories, annotated)
     with pytest.warns(MaskSizeWarning):
-        evaluation = apf.evaluate(dataset, found.with_columns(mask=pl.Series(texts)), PLAIN, iou_type="segm")
+        evaluation = apf.evaluate(dataset, detections.with_columns(mask=pl.Series(texts)), PLAIN, iou_type="segm")
         rows = evaluation.pairs.sort("detection_id").rows()
     assert rows == [(1, 2, pytest.approx(1, abs=1e-12)), (2, 1, 1.0)]
 
@@ -133,8 +133,8 @@ def test_other_thresholds_and_policies() -> None:
     data = one_class([((0, 0, 10, 8), "mask"), (A, "box")], [(A, 0.9)])
     evaluation = apf.evaluate(*data, PLAIN, iou_type="segm", iou_thresholds=[0.5, 0.9])
     columns = ["iou_threshold", "annotation_id", "outcome"]
-    found = pl.concat([evaluation.matches(iou_threshold=threshold) for threshold in (0.5, 0.9)]).drop_nulls("detection_id")
-    assert found.select(columns).rows() == [(0.5, 1, "tp"), (0.9, 2, "ignored")]
+    matches = pl.concat([evaluation.matches(iou_threshold=threshold) for threshold in (0.5, 0.9)]).drop_nulls("detection_id")
+    assert matches.select(columns).rows() == [(0.5, 1, "tp"), (0.9, 2, "ignored")]
     # where annotations are not tried last, those without a mask are only ignored
     by_score = apf.evaluate(*data, PLAIN, iou_type="segm", matching="score")
     assert by_score.matches()["outcome"].to_list() == ["tp"]
@@ -150,15 +150,15 @@ NO_PIXELS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("masks", NO_PIXELS.values(), ids=NO_PIXELS)
 def test_masks_without_pixels_are_none(masks: list[Any]) -> None:
-    dataset, found = one_class([(A, "mask"), (B, "box")], [(B, 0.9), (A, 0.8)])
+    dataset, detections = one_class([(A, "mask"), (B, "box")], [(B, 0.9), (A, 0.8)])
     annotations = dataset.annotations.with_columns(pl.Series("mask", masks))
-    evaluation = apf.evaluate(apf.Dataset(dataset.images, dataset.categories, annotations), found, PLAIN, iou_type="segm")
+    evaluation = apf.evaluate(apf.Dataset(dataset.images, dataset.categories, annotations), detections, PLAIN, iou_type="segm")
     assert evaluation.matches().select("detection_id", "annotation_id", "outcome").rows() == [(1, 2, "ignored"), (2, 1, "tp")]
 
 
 def test_masks_are_needed() -> None:
-    dataset, found = one_class([(A, "mask")], [(A, 0.9)])
+    dataset, detections = one_class([(A, "mask")], [(A, 0.9)])
     without = apf.Dataset(dataset.images, dataset.categories, dataset.annotations.drop("mask"))
-    evaluation = apf.evaluate(without, found, PLAIN, iou_type="segm")
+    evaluation = apf.evaluate(without, detections, PLAIN, iou_type="segm")
     with pytest.raises(ColumnError, match="annotations: no column mask"):
         evaluation.matches()

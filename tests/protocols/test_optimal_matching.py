@@ -68,11 +68,11 @@ def test_where_the_walk_by_score_fails() -> None:
     # the first detection overlaps both annotations, the left one a little more; the second overlaps the left one alone
     box = {"image_id": 1, "category_id": 1, "y": 0.0, "height": 10.0, "width": 10.0}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame([box | {"x": x} for x in (0.0, 4.5)]))
-    found = pl.DataFrame([box | {"x": 2.0, "score": 0.9}, box | {"x": -2.0, "score": 0.8}])
+    detections = pl.DataFrame([box | {"x": 2.0, "score": 0.9}, box | {"x": -2.0, "score": 0.8}])
     columns = ["detection_id", "annotation_id", "outcome"]
 
     def evaluate(matching: str) -> apf.Evaluation:
-        return apf.evaluate(truth, found, iou_thresholds=[0.5], matching=matching)
+        return apf.evaluate(truth, detections, iou_thresholds=[0.5], matching=matching)
 
     by_score, optimal = evaluate("score"), evaluate("optimal")
     # IoU 8/12 and 7.5/12.5; then 8/12
@@ -90,8 +90,8 @@ def test_limits_apply_before_the_assignment() -> None:
     # the second detection would have the annotation, were it there
     box = {"image_id": 1, "category_id": 1, "x": 0.0, "y": 0.0, "width": 10.0}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame([box | {"height": 10.0}]))
-    found = pl.DataFrame([box | {"height": 8.0, "score": 0.9}, box | {"height": 10.0, "score": 0.8}])
-    evaluation = apf.evaluate(truth, found, max_detections=[1, 2], matching="optimal")
+    detections = pl.DataFrame([box | {"height": 8.0, "score": 0.9}, box | {"height": 10.0, "score": 0.8}])
+    evaluation = apf.evaluate(truth, detections, max_detections=[1, 2], matching="optimal")
     recalls = dict(evaluation.summary.filter(pl.col("metric").is_in(["AR1", "AR2"])).rows())
     # IoU .8 reaches seven of the ten thresholds
     assert recalls == pytest.approx({"AR1": 0.7, "AR2": 1.0}, abs=1e-12)

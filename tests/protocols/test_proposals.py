@@ -45,8 +45,8 @@ def test_any_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int]
 def test_recall_at_every_threshold_equals_loops(data: tuple[Truth, list[Row]], detected_only: bool) -> None:
     metrics = evaluate(*data, detected_only=detected_only, max_detections=[2, 100]).metrics
     for area, limit in product(AREAS, (2, 100)):
-        found = metrics.filter(area_range=area, max_detections=limit).sort("iou_threshold")["recall"].to_list()
-        assert found == close(recalls(*data, area, limit, detected_only=detected_only) or [None] * len(THRESHOLDS))
+        values = metrics.filter(area_range=area, max_detections=limit).sort("iou_threshold")["recall"].to_list()
+        assert values == close(recalls(*data, area, limit, detected_only=detected_only) or [None] * len(THRESHOLDS))
 
 
 def one_image(annotations: Sequence[Mapping[str, Any]], found: Sequence[Sequence[float]]) -> tuple[Truth, list[Row]]:
@@ -85,11 +85,11 @@ def test_rules_one_by_one(annotations: list[Any], found: list[Any], recall: floa
 @pytest.mark.parametrize("categories", [(1, 1), (1, 2), (2, 1)], ids=str)
 def test_equal_overlaps_go_to_the_earlier_of_any_category(categories: tuple[int, int]) -> None:
     # the first proposal overlaps both by .6; the second overlaps the first annotation by .6, and the other hardly
-    truth, found = one_image([{"bbox": [0, 0, 10, 10]}, {"bbox": [0, 5, 10, 10]}], [[0, 2.5, 10, 10], [0, -2.5, 10, 10]])
+    truth, detections = one_image([{"bbox": [0, 0, 10, 10]}, {"bbox": [0, 5, 10, 10]}], [[0, 2.5, 10, 10], [0, -2.5, 10, 10]])
     truth["categories"].append({"id": 2})
     for row, category in zip(truth["annotations"], categories, strict=True):
         row["category_id"] = category
-    assert evaluate(truth, found, iou_thresholds=[0.5]).summary.row(0) == ("AR100", 0.5)
+    assert evaluate(truth, detections, iou_thresholds=[0.5]).summary.row(0) == ("AR100", 0.5)
 
 
 def test_without_images_with_proposals_there_is_no_recall() -> None:

@@ -92,10 +92,10 @@ def test_a_rule_of_ones_own_is_stored_once_it_has_a_name(monkeypatch: pytest.Mon
 
 
 def test_the_limit_counts_what_is_left_out_later() -> None:
-    found = OBJECTS | {"score": [0.4, 0.5]}  # the second has no area, but the higher score
+    detections = OBJECTS | {"score": [0.4, 0.5]}  # the second has no area, but the higher score
     protocol = apf.LVIS.with_options(max_detections=[1])
     with pytest.warns(apf.exceptions.MissingColumnWarning):
-        assert make_inputs(DATASET, found, None, protocol).detections.is_empty()
+        assert make_inputs(DATASET, detections, None, protocol).detections.is_empty()
 
 
 TURNED = OBJECTS | {"x": [10, 10], "y": [20, 20], "width": [60, 60], "height": [40, 40], "angle": [math.pi / 2, math.pi]}
@@ -157,9 +157,9 @@ def test_masks_without_pixels_are_none_however_they_were_read(tmp_path: Path) ->
             for k, mask in enumerate((empty, square), 1)]  # fmt: skip
     truth = {"images": [{"id": 1, "width": 20, "height": 20}], "categories": [{"id": 1, "name": "a"}], "annotations": rows}
     (tmp_path / "truth.json").write_text(json.dumps(truth))
-    found = [{"image_id": 1, "category_id": 1, "segmentation": square, "score": 0.9}]
+    detections = [{"image_id": 1, "category_id": 1, "segmentation": square, "score": 0.9}]
     values = [
-        apf.evaluate(given, found, "open_images", iou_type="segm")["AP"]
+        apf.evaluate(given, detections, "open_images", iou_type="segm")["AP"]
         for given in (apf.read_dataset(tmp_path / "truth.json"), tmp_path / "truth.json", truth)
     ]
     assert values == [1.0, 1.0, 1.0]

@@ -124,27 +124,27 @@ def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
 def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     name, citation, *rules = str(protocol).splitlines()
     assert (name, citation) == (protocol.name, protocol.citation)
-    said = {line[:12].strip(): line[12:] for line in rules}
+    texts = {line[:12].strip(): line[12:] for line in rules}
     ignores = [rule.words for rule in protocol.rules if rule.line == "ignored"]
-    assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(said)
-    assert ("precision" in said) == any(line.startswith("AP") for line in protocol.lines)
-    assert ("numbers" in said) == (not protocol.has_precision)
-    assert ("ignored" in said) == (len(protocol.ranges) > 1 or ignores != [])
-    assert said.get("ties") == (TIES[protocol.matcher.ties] if protocol.has_scores else None)
-    assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
-    assert not protocol.has_scores or said["matching"] == protocol.matcher.description
+    assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(texts)
+    assert ("precision" in texts) == any(line.startswith("AP") for line in protocol.lines)
+    assert ("numbers" in texts) == (not protocol.has_precision)
+    assert ("ignored" in texts) == (len(protocol.ranges) > 1 or ignores != [])
+    assert texts.get("ties") == (TIES[protocol.matcher.ties] if protocol.has_scores else None)
+    assert texts["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
+    assert not protocol.has_scores or texts["matching"] == protocol.matcher.description
     words = {(1.0, True): "above", (1.0, False): "at least", (0.0, True): "below", (0.0, False): "at most"}
-    assert words[protocol.similarity.bounds[1], protocol.matcher.strict] in said["thresholds"]
-    assert ("kept" in said) == (protocol.rule(KeepObjects) is not None)
-    assert ("errors" in said) == (protocol.errors is not None)
-    assert str(protocol.definition) in said.get("precision", str(protocol.definition))
-    assert all(flag in said["ignored"] for flag in ignores)
-    assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
-    assert ("all of them" in said["detections"]) == (protocol.max_detections == (None,))
-    assert said["summary"].split() == [line.metric for line in headlines(protocol, with_parts=True)]
-    shown = [rule for rule in protocol.rules if rule.words and said[rule.line] not in ("left out", "")]
-    assert all(rule.words in said[rule.line] for rule in shown)
-    assert "departs" not in said
+    assert words[protocol.similarity.bounds[1], protocol.matcher.strict] in texts["thresholds"]
+    assert ("kept" in texts) == (protocol.rule(KeepObjects) is not None)
+    assert ("errors" in texts) == (protocol.errors is not None)
+    assert str(protocol.definition) in texts.get("precision", str(protocol.definition))
+    assert all(flag in texts["ignored"] for flag in ignores)
+    assert all(str(limit) in texts["detections"] for limit in protocol.max_detections if limit)
+    assert ("all of them" in texts["detections"]) == (protocol.max_detections == (None,))
+    assert texts["summary"].split() == [line.metric for line in headlines(protocol, with_parts=True)]
+    shown = [rule for rule in protocol.rules if rule.words and texts[rule.line] not in ("left out", "")]
+    assert all(rule.words in texts[rule.line] for rule in shown)
+    assert "departs" not in texts
     assert not any(word in str(protocol) for word in ("None", "(0.5,)", "Protocol("))
 
 
@@ -467,10 +467,10 @@ def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str)
     annotations = truth["annotations"]
     parts = {"truth": (annotations, "annotation"), "results": (results, "detection")}
     counts = {side: f"{len(rows)} of {len(rows)} {noun}{'s' * (len(rows) > 1)}" for side, (rows, noun) in parts.items()}
-    which = " and ".join(said for side, said in counts.items() if sides in (side, "both"))
-    given = truth | {"annotations": turned(annotations)} if sides != "results" else truth
+    which = " and ".join(count for side, count in counts.items() if sides in (side, "both"))
+    dataset = truth | {"annotations": turned(annotations)} if sides != "results" else truth
     with pytest.warns(TurnedBoxesWarning, match=f"^boxes turned by angle: {which}; .* uses the upright boxes around them; to"):
-        evaluation = apf.evaluate(given, turned(results) if sides != "truth" else results, protocol)
+        evaluation = apf.evaluate(dataset, turned(results) if sides != "truth" else results, protocol)
     assert evaluation.notes[0].startswith(f"boxes turned by angle: {which}")
     values = dict(evaluation.summary.rows())
     assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
@@ -732,8 +732,8 @@ def test_thresholds_of_a_report_without_numbers_are_told() -> None:
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol)
     assert dict(evaluation.summary.rows())["AP40"] is None
     assert str(evaluation).splitlines()[-1] == " not evaluated: AP40"
-    said = str(apf.evaluate(ONE_OF_TWO, ONE_HIT, iou_thresholds=[0.6])).splitlines()
-    assert said[-1] == " not COCO as published: other iou_thresholds; not evaluated: AP50, AP75"
+    lines = str(apf.evaluate(ONE_OF_TWO, ONE_HIT, iou_thresholds=[0.6])).splitlines()
+    assert lines[-1] == " not COCO as published: other iou_thresholds; not evaluated: AP50, AP75"
 
 
 def test_notebooks_show_what_is_compared_and_how() -> None:
@@ -804,10 +804,10 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
         " Average Precision  (AP) @[ IoU=0.40:0.50 | area= every | maxDets=all | weather=fog ] = 1.000",
         " Average Precision  (AP) @[ IoU=0.40:0.50 | area= every | maxDets=all | level=low ] = 1.000",
     ]
-    said = str(MINE).splitlines()
-    assert said[:2] == ["MINE", "this test"]
-    assert "thresholds  similarity above 0.4, 0.5" in said
-    assert "parts       _fog: images with weather fog; _low: categories with level up to 1" in said
+    lines = str(MINE).splitlines()
+    assert lines[:2] == ["MINE", "this test"]
+    assert "thresholds  similarity above 0.4, 0.5" in lines
+    assert "parts       _fog: images with weather fog; _low: categories with level up to 1" in lines
     assert departures(MINE) == []
     evaluation.write_parquet(tmp_path / "mine")
     again = apf.read_evaluation(tmp_path / "mine")
@@ -818,8 +818,8 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
 def test_missing_columns_of_parts_are_told() -> None:
     with pytest.warns(MissingColumnWarning) as caught:
         values = dict(apf.evaluate(VERIFIED, ONE_HIT, "lvis").summary.rows())
-    said = [str(warning.message) for warning in caught]
-    assert said == ["LVIS: the categories have no column 'frequency', so APr, APc, APf are null"]
+    messages = [str(warning.message) for warning in caught]
+    assert messages == ["LVIS: the categories have no column 'frequency', so APr, APc, APf are null"]
     assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
 
 

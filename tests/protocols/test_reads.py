@@ -31,24 +31,26 @@ def is_apart(module: str) -> bool:
 
 def annotated(tree: ast.AST) -> set[str]:
     """The parameters and variables of a module that are said to be a protocol."""
-    found = {"protocol"}
+    names = {"protocol"}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             if "Protocol" in ast.unparse(node.annotation):
-                found.add(node.arg if isinstance(node, ast.arg) else ast.unparse(node.target))
+                names.add(node.arg if isinstance(node, ast.arg) else ast.unparse(node.target))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apframe.protocols."):
-            found |= {each.asname or each.name for each in node.names if each.name.isupper()}
-    return found
+            names |= {each.asname or each.name for each in node.names if each.name.isupper()}
+    return names
 
 
 def reads(source: str) -> Iterator[tuple[int, str]]:
     """The lines of a module that read an attribute of a protocol, and what they read."""
     tree = ast.parse(source)
-    known = annotated(tree)
+    protocol_names = annotated(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in NAMES and isinstance(node.ctx, ast.Load):
             of = node.value
-            if (isinstance(of, ast.Name) and of.id in known) or (isinstance(of, ast.Attribute) and of.attr == "protocol"):
+            if (isinstance(of, ast.Name) and of.id in protocol_names) or (
+                isinstance(of, ast.Attribute) and of.attr == "protocol"
+            ):
                 yield node.lineno, ast.unparse(node)
 
 
@@ -61,5 +63,5 @@ def test_reads_are_found() -> None:
 def test_few_places_read_a_protocol() -> None:
     """Where there are more, the verdicts lack something: thresholds, area ranges, limits and lists are theirs."""
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if not is_apart(path.relative_to(PACKAGE).as_posix())]
-    found = [f"{path.relative_to(PACKAGE)}:{line}: {what}" for path in modules for line, what in reads(path.read_text())]
-    assert len(found) <= MOST, "\n".join(["", *found])
+    places = [f"{path.relative_to(PACKAGE)}:{line}: {what}" for path in modules for line, what in reads(path.read_text())]
+    assert len(places) <= MOST, "\n".join(["", *places])

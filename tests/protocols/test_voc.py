@@ -87,8 +87,8 @@ def one_class(annotations: list[tuple[Any, ...]], detections: list[tuple[Any, ..
     """Annotations as (box, difficult), detections as (score, box), of one class in one image."""
     cell = {"image_id": 1, "category_id": 1}
     truth = [cell | dict(zip(BOX, box, strict=True)) | {"ignore": difficult} for box, difficult in annotations]
-    found = [cell | {"score": score} | dict(zip(BOX, box, strict=True)) for score, box in detections]
-    return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(found)
+    results = [cell | {"score": score} | dict(zip(BOX, box, strict=True)) for score, box in detections]
+    return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(results)
 
 
 A, B = (0, 0, 9, 9), (0, 4, 9, 9)  # 10 x 10 pixels each
@@ -121,8 +121,8 @@ def test_equal_scores_of_images_in_input_order() -> None:
     # nothing is on the first image
     cell = {"category_id": 1} | dict(zip(BOX, A, strict=True))
     truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1]}, pl.DataFrame([cell | {"image_id": 2}]))
-    found = pl.DataFrame([cell | {"image_id": image_id, "score": 0.9} for image_id in (2, 1)])
-    matches = apf.evaluate(truth, found, apf.VOC2012).matches().sort("rank")
+    detections = pl.DataFrame([cell | {"image_id": image_id, "score": 0.9} for image_id in (2, 1)])
+    matches = apf.evaluate(truth, detections, apf.VOC2012).matches().sort("rank")
     assert matches.select("detection_id", "outcome").rows() == [(1, "tp"), (2, "fp")]
 
 

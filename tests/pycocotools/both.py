@@ -68,8 +68,10 @@ def evaluated(
     with printed():
         expected = make(truth) if isinstance(truth, Path) else as_coco(make, truth)
         # pycocotools' loadRes looks at the first result, so it fails without any
-        found = expected.loadRes(deepcopy(results)) if len(str(results)) > 2 else as_coco(make, {**truth, "annotations": []})
-        coco_eval = evaluate(expected, found, iou_type)
+        detections = (
+            expected.loadRes(deepcopy(results)) if len(str(results)) > 2 else as_coco(make, {**truth, "annotations": []})
+        )
+        coco_eval = evaluate(expected, detections, iou_type)
         if change:
             change(coco_eval.params)
         coco_eval.evaluate()

@@ -60,10 +60,10 @@ def test_dictionaries_are_those_of_reference(pair: tuple[Any, Any]) -> None:
 def test_nothing_is_made_before_it_is_looked_at() -> None:
     with printed():
         coco = COCO(TRUTH)
-        found = coco.loadRes(str(STREET / "model_a.json"))
+        detections = coco.loadRes(str(STREET / "model_a.json"))
         ours = evaluated(OURS, TRUTH, str(STREET / "model_a.json"))
         ours.summarize()
-    for each in (coco, found, ours.cocoGt, ours.cocoDt):
+    for each in (coco, detections, ours.cocoGt, ours.cocoDt):
         assert not set(MADE) & set(each.__dict__)
     assert not {"eval", "evalImgs", "ious"} & set(ours.__dict__)
 
@@ -140,18 +140,18 @@ MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
 def test_results_hold_what_reference_adds(maker: str, source: str, tmp_path: Path) -> None:
     truth, results = MAKERS[maker](np.random.default_rng(4), 6)
     path, results_path = in_files(tmp_path, truth, results)
-    found = []
+    result_sets = []
     for make, _ in (OURS, REFERENCE):
         with printed():
-            found.append(make(path).loadRes(results_path if source == "file" else copy.deepcopy(results)))
-    assert_equal_dictionaries(*found)
+            result_sets.append(make(path).loadRes(results_path if source == "file" else copy.deepcopy(results)))
+    assert_equal_dictionaries(*result_sets)
 
 
 def test_lists_are_completed_in_place() -> None:
     truth, results = boxes(np.random.default_rng(4), 3)
     with printed():
-        found = as_coco(COCO, truth).loadRes(results)
-    assert found.anns[1] is results[0]
+        detections = as_coco(COCO, truth).loadRes(results)
+    assert detections.anns[1] is results[0]
     assert results[0]["id"] == 1
 
 
@@ -160,11 +160,11 @@ def test_arrays_are_results() -> None:
     truth, rows = boxes(np.random.default_rng(4), 6)
     data = np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows])
     assert_same(evaluated(OURS, truth, data), evaluated(REFERENCE, truth, data))
-    found = []
+    row_lists = []
     for make, _ in (OURS, REFERENCE):
         with printed():
-            found.append(as_coco(make, truth).loadNumpyAnnotations(data))
-    assert found[0] == found[1]
+            row_lists.append(as_coco(make, truth).loadNumpyAnnotations(data))
+    assert row_lists[0] == row_lists[1]
     with pytest.raises(ColumnError, match=r"of shape .* × 6 and type float64 does not hold results; give seven"):
         COCO().loadNumpyAnnotations(data[:, :6])
     data[1, 6] += 0.5
@@ -188,11 +188,11 @@ def test_results_that_are_no_rows_are_an_error_that_names_them() -> None:
 def test_captions_are_results() -> None:
     truth = {"images": [{"id": 1}, {"id": 2}], "annotations": [{"id": 5, "image_id": 1, "caption": "a street"}]}
     results = [{"image_id": 2, "caption": "two streets"}]
-    found = []
+    result_sets = []
     for make, _ in (OURS, REFERENCE):
         with printed():
-            found.append(as_coco(make, truth).loadRes(copy.deepcopy(results)))
-    assert_equal_dictionaries(*found)
+            result_sets.append(as_coco(make, truth).loadRes(copy.deepcopy(results)))
+    assert_equal_dictionaries(*result_sets)
 
 
 def test_files_of_captions_and_of_images_alone_can_be_looked_at(tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_results_of_unknown_images_are_named(source: str, tmp_path: Path) -> Non
     rows[2]["image_id"] = 77
     path, results = in_files(tmp_path, truth, rows)
     array = np.array([[row["image_id"], *row["bbox"], row["score"], row["category_id"]] for row in rows])
-    given: Any = {"file": results, "list": rows, "array": array}[source]
+    argument: Any = {"file": results, "list": rows, "array": array}[source]
     with pytest.raises(UnknownIdError, match="for row 3; unknown: 77"), printed():
-        COCO(path).loadRes(given)
+        COCO(path).loadRes(argument)
 
 
 @pytest.mark.parametrize(("content", "message"), [("[1]", "holds a JSON list"), ("{", "not JSON"), ("", "is empty")])
@@ -287,19 +287,19 @@ def test_ground_truth_stays_what_was_read(gone: bool, iou_type: str, parsed: boo
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 def test_results_stay_what_was_read(iou_type: str, gone: bool, tmp_path: Path) -> None:
     truth, results = MAKERS[iou_type](np.random.default_rng(4), 6)
-    path, given = in_files(tmp_path, truth, results)
-    found = []
+    path, result_path = in_files(tmp_path, truth, results)
+    result_sets = []
     for make, _ in (OURS, REFERENCE):
-        Path(given).write_text(json.dumps(results))
+        Path(result_path).write_text(json.dumps(results))
         with printed():
-            found.append(make(path).loadRes(given))
+            result_sets.append(make(path).loadRes(result_path))
         if gone:
-            Path(given).unlink()
+            Path(result_path).unlink()
         else:
-            Path(given).write_text("[]")
-    twin = pickle.loads(pickle.dumps(found[0]))
-    assert_equal_dictionaries(twin, found[1])
-    assert_equal_dictionaries(*found)
+            Path(result_path).write_text("[]")
+    twin = pickle.loads(pickle.dumps(result_sets[0]))
+    assert_equal_dictionaries(twin, result_sets[1])
+    assert_equal_dictionaries(*result_sets)
 
 
 @pytest.mark.parametrize("change", [list.clear, list.reverse, lambda rows: rows.extend(copy.deepcopy(rows))])
@@ -341,7 +341,7 @@ def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_subclasses_may_do_without_the_constructor(tmp_path: Path) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
-    path, given = in_files(tmp_path, truth, results)
+    path, result_path = in_files(tmp_path, truth, results)
 
     def kinds(base: Any) -> list[Any]:
         class Large(base):
@@ -355,7 +355,7 @@ def test_subclasses_may_do_without_the_constructor(tmp_path: Path) -> None:
 
         return [Large, Own]
 
-    in_both = [[evaluated((kind, pair[1]), path, given) for kind in kinds(pair[0])] for pair in (OURS, REFERENCE)]
+    in_both = [[evaluated((kind, pair[1]), path, result_path) for kind in kinds(pair[0])] for pair in (OURS, REFERENCE)]
     for ours, reference in zip(*in_both, strict=True):
         assert_same(ours, reference)
     assert in_both[0][0].eval["recall"].sum() != in_both[0][1].eval["recall"].sum()
@@ -450,8 +450,8 @@ def test_results_may_be_a_data_set_and_ground_truth_results(from_file: bool, tmp
     stats = []
     for make, evaluate in (OURS, REFERENCE):
         with printed():
-            path, given = in_files(tmp_path, scored, results)
-            of_results = as_coco(make, truth).loadRes(given if from_file else copy.deepcopy(results))
+            path, result_path = in_files(tmp_path, scored, results)
+            of_results = as_coco(make, truth).loadRes(result_path if from_file else copy.deepcopy(results))
             coco_eval = evaluate(of_results, make(path) if from_file else as_coco(make, scored), "bbox")
             coco_eval.evaluate()
             coco_eval.accumulate()

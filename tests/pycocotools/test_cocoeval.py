@@ -123,8 +123,8 @@ def test_masks_of_another_size_than_their_image_equal_reference(
     for row in {"images": [], "one result": results[1:2], "some annotations": truth["annotations"][::2]}[other]:
         if isinstance(row["segmentation"], dict):
             row["segmentation"] = taller(row["segmentation"], 2)
-    given = truth, results
-    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    inputs = truth, results
+    ours, reference = both(*(in_files(tmp_path, *inputs) if from_files else inputs), iou_type)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
     assert iou_type == "bbox" or any((ious == -1).any() for ious in ours.ious.values() if len(ious))
@@ -151,8 +151,8 @@ def test_results_of_which_some_lack_a_shape_equal_reference(
     part: Callable[[list[Row]], list[Row]], from_files: bool, iou_type: str, tmp_path: Path
 ) -> None:
     truth, results = made("segm")
-    given = truth, part(with_boxes(np.random.default_rng(1), results, as_polygons=False))
-    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    inputs = truth, part(with_boxes(np.random.default_rng(1), results, as_polygons=False))
+    ours, reference = both(*(in_files(tmp_path, *inputs) if from_files else inputs), iou_type)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
@@ -160,17 +160,17 @@ def test_results_of_which_some_lack_a_shape_equal_reference(
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 def test_results_with_neither_box_nor_mask_are_named(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("segm")
-    given = truth, without("segmentation", results, every=3)
+    inputs = truth, without("segmentation", results, every=3)
     with pytest.raises(RowError, match=r"results: segmentation is missing for row 3, 6.*supply it in all rows"):
-        evaluated(OURS, *(in_files(tmp_path, *given) if from_files else given), "segm")
+        evaluated(OURS, *(in_files(tmp_path, *inputs) if from_files else inputs), "segm")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("segm")
-    given = truth | {"annotations": without("bbox", truth["annotations"], every=1)}, results
-    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), "segm")
+    inputs = truth | {"annotations": without("bbox", truth["annotations"], every=1)}, results
+    ours, reference = both(*(in_files(tmp_path, *inputs) if from_files else inputs), "segm")
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
@@ -232,8 +232,8 @@ def test_parameters_have_their_effect_as_in_reference(
         _ = coco_eval.evalImgs if from_cells else None
 
     data = made("bbox")
-    given = in_files(tmp_path, *data) if from_files else data
-    ours, reference = both(*given, change=change, after=touch, ours=kinds)
+    inputs = in_files(tmp_path, *data) if from_files else data
+    ours, reference = both(*inputs, change=change, after=touch, ours=kinds)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
     assert ours.params.catIds == reference.params.catIds
@@ -491,15 +491,15 @@ def centred(base: Any) -> Any:
                     groups.setdefault((row["image_id"], row["category_id"]), []).append(row | {"ignore": row["iscrowd"]})
 
         def computeIoU(self, imgId: Any, catId: Any) -> Any:  # noqa: N802, N803
-            expected, found = (groups.get((imgId, catId), []) for groups in (self._gts, self._dts))
-            found = sorted(found, key=lambda row: -row["score"])
-            gaps = [[abs(a["bbox"][0] - b["bbox"][0]) + abs(a["bbox"][1] - b["bbox"][1]) for a in expected] for b in found]
-            return 1 / (1 + np.array(gaps) / 20) if expected and found else []
+            expected, detections = (groups.get((imgId, catId), []) for groups in (self._gts, self._dts))
+            detections = sorted(detections, key=lambda row: -row["score"])
+            gaps = [[abs(a["bbox"][0] - b["bbox"][0]) + abs(a["bbox"][1] - b["bbox"][1]) for a in expected] for b in detections]
+            return 1 / (1 + np.array(gaps) / 20) if expected and detections else []
 
         def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: Any) -> Any:  # noqa: N802, N803
-            found = [self._gts.get((imgId, catId)), self._dts.get((imgId, catId))]
+            sides = [self._gts.get((imgId, catId)), self._dts.get((imgId, catId))]
             self._gts, self._dts = ({(imgId, catId): rows or []} | groups for groups, rows in
-                                    zip((self._gts, self._dts), found, strict=True))  # fmt: skip
+                                    zip((self._gts, self._dts), sides, strict=True))  # fmt: skip
             return super().evaluateImg(imgId, catId, aRng, maxDet)
 
     return Centred
@@ -520,8 +520,8 @@ def test_subclasses_that_prepare_or_compare_equal_reference(own: Any, data: Any)
 @half_as_often
 @given(cases())
 def test_subclasses_that_prepare_and_compare_equal_reference(case: Case) -> None:
-    given = completed(case), case.results
-    ours, reference = (evaluated((kinds[0], centred(kinds[1])), *given) for kinds in (OURS, REFERENCE))
+    inputs = completed(case), case.results
+    ours, reference = (evaluated((kinds[0], centred(kinds[1])), *inputs) for kinds in (OURS, REFERENCE))
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
@@ -683,11 +683,11 @@ def test_ids_that_are_whole_floats_equal_reference(n: int, kinds: Any) -> None:
 def test_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
-    given = truth, [row | {"score": 1.0}]
+    inputs = truth, [row | {"score": 1.0}]
     with pytest.warns(LostAnnotationsWarning, match="^1 annotation with id 0 cannot be matched, as in pycocotools"):
-        ours, reference = both(*(in_files(tmp_path, *given) if from_files else given))
+        ours, reference = both(*(in_files(tmp_path, *inputs) if from_files else inputs))
     assert summary(ours)[1][0] == 0
-    assert apf.evaluate(*given)["AP"] == pytest.approx(1)
+    assert apf.evaluate(*inputs)["AP"] == pytest.approx(1)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
@@ -709,19 +709,19 @@ def test_any_annotation_may_have_id_0(case: Case, data: st.DataObject) -> None:
 @half_as_often
 @given(cases(), st.integers(-9, 0), st.booleans())
 def test_detection_ids_of_0_and_less_leave_annotations_free(case: Case, first: int, looked_at: bool) -> None:
-    made = []
+    coco_evals = []
     for make, evaluate in (OURS, REFERENCE):
         with printed():
             coco = as_coco(make, completed(case))
-            found = coco.loadRes(copy.deepcopy(case.results)).dataset if case.results else {**case.truth, "annotations": []}
-            rows = [row | {"id": number} for number, row in enumerate(found["annotations"], first)]
-            coco_eval = evaluate(coco, as_coco(make, found | {"annotations": rows}), "bbox")
+            dataset = coco.loadRes(copy.deepcopy(case.results)).dataset if case.results else {**case.truth, "annotations": []}
+            rows = [row | {"id": number} for number, row in enumerate(dataset["annotations"], first)]
+            coco_eval = evaluate(coco, as_coco(make, dataset | {"annotations": rows}), "bbox")
             coco_eval.evaluate()
             _ = coco_eval.evalImgs if looked_at else None
             coco_eval.accumulate()
-        made.append(coco_eval)
-    assert_same(*made)
-    assert_same_cells(*made)
+        coco_evals.append(coco_eval)
+    assert_same(*coco_evals)
+    assert_same_cells(*coco_evals)
 
 
 @pytest.mark.slow

@@ -156,9 +156,9 @@ def test_runs_without_pixels_mean_nothing() -> None:
 def test_masks_of_different_sizes_have_no_iou() -> None:
     pixels = np.zeros((5, 4), dtype=np.uint8, order="F")
     pixels[4, 3] = 1
-    given = [ENCODED, OTHER, reference.encode(pixels)], [OTHER, ENCODED], [0, 1]
-    np.testing.assert_array_equal(mask.iou(*given), reference.iou(*given))
-    assert mask.iou(*given).tolist() == [[-1, 1], [1, -1], [0, 0]]
+    arguments = [ENCODED, OTHER, reference.encode(pixels)], [OTHER, ENCODED], [0, 1]
+    np.testing.assert_array_equal(mask.iou(*arguments), reference.iou(*arguments))
+    assert mask.iou(*arguments).tolist() == [[-1, 1], [1, -1], [0, 0]]
 
 
 ZIGZAG = [float(number) for row in range(5000) for number in (1000 * (row % 2), row)]

@@ -154,10 +154,10 @@ def test_every_name_is_there_with_its_signature(name: str) -> None:
         expected = inspect.signature(theirs)
     except ValueError:  # a compiled function that does not tell
         return
-    given = inspect.signature(mine)
-    assert [p.name for p in given.parameters.values()][: len(expected.parameters)] == list(expected.parameters)
+    signature = inspect.signature(mine)
+    assert [p.name for p in signature.parameters.values()][: len(expected.parameters)] == list(expected.parameters)
     for parameter in expected.parameters.values():
-        default = given.parameters[parameter.name].default
+        default = signature.parameters[parameter.name].default
         assert (default if default != () else []) == parameter.default
 
 

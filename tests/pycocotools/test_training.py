@@ -272,8 +272,8 @@ def test_evaluators_give_the_numbers_of_pycocotools(
     with printed():
         expected = evaluator(path, results, iou_type)
         request.getfixturevalue("patched")
-        given = evaluator(path, results, iou_type)
-    assert given == expected
+        numbers = evaluator(path, results, iou_type)
+    assert numbers == expected
 
 
 SCRIPT = """

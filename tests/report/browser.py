@@ -37,22 +37,22 @@ def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
 
     A tab takes longer to make than a page to draw, so those that were closed without an error are used again.
     """
-    wanted = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
-    key = repr(wanted)
-    page, problems = TABS.pop(key) if key in TABS else _tab(browser, wanted)
+    settings = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
+    key = repr(settings)
+    page, problems = TABS.pop(key) if key in TABS else _tab(browser, settings)
     try:
-        page.set_viewport_size(wanted["viewport"])
-        page.emulate_media(media="null", color_scheme=wanted["color_scheme"])
+        page.set_viewport_size(settings["viewport"])
+        page.emulate_media(media="null", color_scheme=settings["color_scheme"])
         page.goto(path.as_uri())
         yield page
         page.goto("about:blank")
     except BaseException:
         page.context.close()
         raise
-    found = problems.copy()
+    page_problems = problems.copy()
     problems.clear()
     TABS[key] = page, problems
-    assert found == []
+    assert page_problems == []
 
 
 def _tab(browser: Any, options: dict[str, Any]) -> tuple[Any, list[str]]:

@@ -80,11 +80,11 @@ def test_contrast_and_labels(browser: Any, few: Path, scheme: str) -> None:
     with opened(browser, few, color_scheme=scheme) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         page.evaluate(SHORTER)
-        found = axe.Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        findings = axe.Axe().run(page)
+        assert findings.violations_count == 0, findings.generate_report()
         open_card(page)
-        found = axe.Axe().run(page, context="dialog")
-        assert found.violations_count == 0, found.generate_report()
+        findings = axe.Axe().run(page, context="dialog")
+        assert findings.violations_count == 0, findings.generate_report()
 
 
 @pytest.mark.parametrize("width", [400, 1280, 1920])
@@ -111,11 +111,11 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "categories": [{"id": 1, "name": BAD}, {"id": 2, "name": "cat"}],
         "annotations": [{"id": n, "image_id": n, "category_id": 1 + n % 2} | box for n in range(4)],
     }
-    found = [
+    detections = [
         [{"image_id": n, "category_id": 1 + (n + k) % 2, "score": 0.5 + n / 10, "bbox": [8, 8, 20, 20]} for n in range(k, 4)]
         for k in (0, 1)
     ]
-    evaluations = [apf.evaluate(truth, each) for each in found]
+    evaluations = [apf.evaluate(truth, each) for each in detections]
     return apf.write_report(folder / "page.html", *evaluations, names=["a", BAD], images=folder / "pictures #", title=BAD)
 
 
@@ -175,11 +175,11 @@ def wrong_marks(walked: list[dict[str, Any]], folder: Path) -> list[dict[str, An
         of_cards, n = set(rows) & set(mark["held"]), len(mark["cards"])
         title = f"{n} {'card' if n == 1 else 'cards'} of {len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
         is_said = mark["line"].endswith(f" · {title}")
-        said = int(mark["said"].replace(",", "")) == len(rows)
+        has_right_number = int(mark["said"].replace(",", "")) == len(rows)
         if (
             of_cards != set(mark["cards"])
             or len(mark["cards"]) != len(of_cards)
-            or not said
+            or not has_right_number
             or not is_said
             or title != mark["title"]
         ):
@@ -217,11 +217,11 @@ def test_marks_of_odd_names_show_their_cards(browser: Any, tmp_path: Path) -> No
         "categories": [{"id": k, "name": name} for k, name in enumerate(NAMES)],
         "annotations": [{"id": k, "category_id": k % 6} | box for k, box in enumerate(boxes)],
     }
-    found = [
+    detections = [
         [{"category_id": (k + (k % 3 == model)) % 6, "score": 1e-6 * (1 + k)} | box for k, box in enumerate(boxes)]
         for model in (0, 1)
     ]
-    models = [apf.evaluate(truth, each) for each in found]
+    models = [apf.evaluate(truth, each) for each in detections]
     page_of = apf.write_report(tmp_path / "odd.html", *models, by=KEYS, tables=True, max_images=40, n_resamples=100)
     with opened(browser, page_of) as page:
         walked = walk(page)
@@ -235,8 +235,8 @@ def test_pages_without_detections_have_marks_that_work(browser: Any, tmp_path: P
         "categories": [{"id": k, "name": name} for k, name in enumerate("ab")],
         "annotations": [{"id": k, "image_id": k, "category_id": k % 2, "bbox": [0, 0, 9, 9]} for k in range(12)],
     }
-    found = [{"image_id": k, "category_id": k % 2, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(9)]
-    for name, models in (("none", [[]]), ("one", [found, []])):
+    detections = [{"image_id": k, "category_id": k % 2, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(9)]
+    for name, models in (("none", [[]]), ("one", [detections, []])):
         evaluations = [apf.evaluate(truth, each) for each in models]
         page_of = apf.write_report(tmp_path / f"{name}.html", *evaluations, tables=True, n_resamples=100)
         with opened(browser, page_of) as page:
@@ -305,9 +305,9 @@ def test_images_have_the_same_filters(browser: Any, street: Path, models: list[a
             page.evaluate(f"location.hash = '{address}'")
             wait_until(page, f"`${{galleries[0].wanted}}` === '{address}'")
             of = tables[1:] if "model_b" in address else tables
-            wanted = {name for table in of for name in table.filter(kept)["file_name"]}
+            expected = {name for table in of for name in table.filter(kept)["file_name"]}
             shown = rows.evaluate_all("(all) => all.filter((row) => !row.hidden).map((row) => row.cells[0].textContent)")
-            assert shown == [name for name in names if name in wanted] and 0 < len(shown) < len(names)
+            assert shown == [name for name in names if name in expected] and 0 < len(shown) < len(names)
         page.locator("#gallery").get_by_role("button", name="Show all").click()
         wait_until(page, "[...document.querySelectorAll('#images tbody tr')].every((row) => !row.hidden)")
 
@@ -348,16 +348,16 @@ def check_numbers(shown: dict[str, Any], models: list[apf.Evaluation], scores: l
     place = {name: at for at, name in enumerate(heads)}
     for k, (each, score) in enumerate(zip(models, scores, strict=True)):
         cells = each.confusion(0.5, min_score=score)
-        wanted = [[0] * (len(heads) + 1) for _ in range(len(heads) + 1)]
+        expected = [[0] * (len(heads) + 1) for _ in range(len(heads) + 1)]
         for true, found, n in cells.select("true_name", "found_name", "n").iter_rows():
-            wanted[place.get(true, len(heads))][place.get(found, len(heads))] += n
-        assert shown["cells"][k] == wanted
-        tp = sum(wanted[at][at] for at in range(len(heads)))
+            expected[place.get(true, len(heads))][place.get(found, len(heads))] += n
+        assert shown["cells"][k] == expected
+        tp = sum(expected[at][at] for at in range(len(heads)))
         _, _, precision, recall, f1, *counts = shown["point"][k]
         assert [int(text.replace(",", "")) for text in counts] == [
             tp,
-            sum(map(sum, zip(*wanted, strict=True))) - sum(row[-1] for row in wanted) - tp,
-            sum(map(sum, wanted[:-1])) - tp,
+            sum(map(sum, zip(*expected, strict=True))) - sum(row[-1] for row in expected) - tp,
+            sum(map(sum, expected[:-1])) - tp,
         ]
         table = each.thresholds(0.5, per_category=False).sort("score_threshold").filter(pl.col("score_threshold") >= score)
         rates = [None, 0.0, 0.0] if table.is_empty() else table.select("precision", "recall", "f1").row(0)
@@ -530,13 +530,13 @@ def test_labels_can_be_read_and_are_inside_their_pictures(
 ) -> None:
     """On cards, and on those that are opened; and they are not written over each other."""
     with opened(browser, request.getfixturevalue(name), viewport={"width": width, "height": 900}) as page:
-        found = page.evaluate(LABELS, ".cards .drawing")
-        assert found["cut"] == found["covered"] == 0
+        labels = page.evaluate(LABELS, ".cards .drawing")
+        assert labels["cut"] == labels["covered"] == 0
         page.locator("#gallery .card").first.click(position={"x": 9, "y": 9})
         for _ in range(30):
-            found = page.evaluate(LABELS, "dialog .drawing")
-            assert found["cut"] == found["covered"] == 0
-            assert found["smallest"] > 9
+            labels = page.evaluate(LABELS, "dialog .drawing")
+            assert labels["cut"] == labels["covered"] == 0
+            assert labels["smallest"] > 9
             page.keyboard.press("ArrowRight")
 
 
@@ -787,5 +787,5 @@ def test_contrast_and_labels_of_a_history(browser: Any, past: Path, scheme: str)
     with opened(browser, past, color_scheme=scheme) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         page.evaluate(SHORTER)
-        found = axe.Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        findings = axe.Axe().run(page)
+        assert findings.violations_count == 0, findings.generate_report()

@@ -53,10 +53,10 @@ def test_numbers_are_those_of_intervals_and_compare(models: list[apf.Evaluation]
     assert history is not None and history.names == ["epoch 1", "epoch 2", "epoch 4"]
     third, b, a = history.evaluations
     assert (subject.names, subject.evaluations) == (["epoch 4", "epoch 2"], [a, b])
-    wanted = a.compare([third, b], names=["epoch 4", "epoch 1", "epoch 2"])
+    expected = a.compare([third, b], names=["epoch 4", "epoch 1", "epoch 2"])
     columns = ["run_b", "metric", "difference", "low", "high", "p_holm"]
-    found = history.differences.filter(pl.col("category_id").is_null())
-    assert_frame_equal(found.select(columns), wanted.select(columns), check_row_order=False)
+    differences = history.differences.filter(pl.col("category_id").is_null())
+    assert_frame_equal(differences.select(columns), expected.select(columns), check_row_order=False)
     levels = history.overall.filter(run="epoch 2").select("metric", "estimate", "low", "high")
     assert_frame_equal(levels, b.intervals().select("metric", "estimate", "low", "high"))
     gains = third.compare(a, level="category", metrics="AP").select("category_id", "difference", "low", "high", "q")

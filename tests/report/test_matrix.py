@@ -39,8 +39,8 @@ def test_counts_at_every_position_are_those_of_confusion(models: list[apf.Evalua
     assert (len(matrix.labels), matrix.labels[-1]) == ((12, "scooter") if most == 30 else (6, "7 others"))
     for k, each in enumerate(models):
         for position, score in enumerate(point.scores(k)):
-            wanted = counts_of(matrix, each.confusion(0.5, min_score=score))
-            assert (matrix.counts[k][:, :, position] == wanted).all(), (k, position)
+            expected = counts_of(matrix, each.confusion(0.5, min_score=score))
+            assert (matrix.counts[k][:, :, position] == expected).all(), (k, position)
 
 
 def test_stays_hold_for_the_scores_that_they_name(pair: Compared) -> None:

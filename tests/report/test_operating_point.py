@@ -21,9 +21,9 @@ COUNTS = ["tp", "fp", "fn", "precision", "recall", "f1"]
 def test_position_0_is_the_best_f1_of_each_model(pair: Compared, models: list[apf.Evaluation]) -> None:
     assert pair.point is not None
     for best, each, counts in zip(pair.point.best, models, pair.point.counts, strict=True):
-        wanted = each.operating_points("f1", 0.5, per_category=False)
-        assert best == wanted["score_threshold"].item()
-        assert counts.select(COUNTS).row(0) == wanted.select(COUNTS).row(0)
+        expected = each.operating_points("f1", 0.5, per_category=False)
+        assert best == expected["score_threshold"].item()
+        assert counts.select(COUNTS).row(0) == expected.select(COUNTS).row(0)
 
 
 def test_counts_at_every_position_are_those_of_thresholds(pair: Compared, models: list[apf.Evaluation]) -> None:
@@ -31,8 +31,10 @@ def test_counts_at_every_position_are_those_of_thresholds(pair: Compared, models
     assert point is not None and len(point.even) == N_POSITIONS and point.even[-1] == point.ends[1]
     for k, each in enumerate(models):
         curve = each.thresholds(0.5, per_category=False)
-        asked = pl.DataFrame({"score": point.scores(k)}).with_row_index("at").sort("score")
-        rows = asked.join_asof(curve.sort("score_threshold"), left_on="score", right_on="score_threshold", strategy="forward")
+        positions = pl.DataFrame({"score": point.scores(k)}).with_row_index("at").sort("score")
+        rows = positions.join_asof(
+            curve.sort("score_threshold"), left_on="score", right_on="score_threshold", strategy="forward"
+        )
         rows = rows.sort("at")
         assert point.counts[k]["score"].to_list() == point.scores(k)
         reached = rows["tp"].is_not_null()  # above all scores nothing is left

@@ -24,15 +24,15 @@ STREET = Path(__file__).parents[2] / "data" / "street"
 def test_all_rows_of_all_tables(models: list[apf.Evaluation], pair: Compared, tmp_path: Path) -> None:
     page = apf.write_report(tmp_path / "page.html", *models, by="weather", max_images=10, tables=True)
     few = replace(pair, max_images=10)
-    wanted = {**named_tables(sections_of(few)), **few.files()}
-    assert {"outcomes", "confusion_cells", "label_candidates"} < set(wanted)
+    expected = {**named_tables(sections_of(few)), **few.files()}
+    assert {"outcomes", "confusion_cells", "label_candidates"} < set(expected)
     folder = tmp_path / "page_tables"
-    assert {path.stem for path in folder.glob("*.parquet")} == set(wanted)
-    for name, table in wanted.items():
+    assert {path.stem for path in folder.glob("*.parquet")} == set(expected)
+    for name, table in expected.items():
         assert_frame_equal(pl.read_parquet(folder / f"{name}.parquet"), table)
     columns = ["weather", "model_a", "model_b", "difference", "95 % from", "to", "images", "objects"]
     columns += ["q", "detectable difference"]
-    assert wanted["slices_ap_by_weather"].columns == columns
+    assert expected["slices_ap_by_weather"].columns == columns
     (tmp_path / "plain").mkdir()
     plain = apf.write_report(tmp_path / "plain" / "page.html", *models, by="weather", max_images=10)
     assert plain.read_bytes() == page.read_bytes()

@@ -23,16 +23,16 @@ def test_counts_are_those_of_the_file(pair: Compared) -> None:
         table = errors
         for key in {*columns} & {*rows.keys}:
             table = table.explode(key)
-        wanted = table.select(columns).drop_nulls().group_by(columns).len()
-        assert rows.counts(*columns) == {tuple(values): n for *values, n in wanted.iter_rows()}
+        expected = table.select(columns).drop_nulls().group_by(columns).len()
+        assert rows.counts(*columns) == {tuple(values): n for *values, n in expected.iter_rows()}
 
 
 def test_each_error_of_a_model_is_in_one_row_of_it(pair: Compared, models: list[apf.Evaluation]) -> None:
     """A missed annotation has one row for both models only if both have it as an error `miss`."""
     rows = pair.rows.table().explode("model").drop_nulls("error")
     for name, each in zip(pair.names, models, strict=True):
-        wanted = each.errors(0.5).select(pl.col("error").cast(pl.String), "detection_id", "annotation_id")
-        assert sorted(rows.filter(model=name).select(wanted.columns).rows(), key=str) == sorted(wanted.rows(), key=str)
+        expected = each.errors(0.5).select(pl.col("error").cast(pl.String), "detection_id", "annotation_id")
+        assert sorted(rows.filter(model=name).select(expected.columns).rows(), key=str) == sorted(expected.rows(), key=str)
 
 
 def test_every_stay_is_in_exactly_one_row(pair: Compared) -> None:
@@ -67,8 +67,8 @@ def test_each_error_type_and_category_has_a_card(pair: Compared) -> None:
         chosen, errors = compared.chosen, compared.rows.errors
         assert chosen.height == most and chosen["row"].is_unique().all()
         for columns in (["kind", "model"], ["change"], ["name"]):
-            wanted = set(errors.select(columns).drop_nulls().rows())
-            assert wanted <= set(chosen.drop_nulls("kind").select(columns).rows()), (most, columns)
+            expected = set(errors.select(columns).drop_nulls().rows())
+            assert expected <= set(chosen.drop_nulls("kind").select(columns).rows()), (most, columns)
 
 
 @pytest.mark.slow
@@ -79,8 +79,10 @@ def test_marks_of_the_page_have_cards(pair: Compared) -> None:
     assert weather == ["clear", "fog", "rain", "snow"] and set(rows["outcome"]) == {"tp", "fp", "fn"}
     assert pair.cells is not None
     now = pair.cells.filter("is_first")
-    wanted = set(now.select("model", "true", "found").rows())
-    assert wanted == set(now.filter(pl.col("row").is_in(pair.chosen["row"].implode())).select("model", "true", "found").rows())
+    expected = set(now.select("model", "true", "found").rows())
+    assert expected == set(
+        now.filter(pl.col("row").is_in(pair.chosen["row"].implode())).select("model", "true", "found").rows()
+    )
     assert set(pair.worst_images["image_id"].head(24)) <= set(pair.chosen.drop_nulls("kind")["image_id"])
 
 

@@ -45,8 +45,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs["c"] = {f"{BAD} 0": {f"{BAD} 0": 1}}
     values = [f"{BAD} 0", f"{BAD} 1", None]
     queries = {"query_id": [*qrels], "text": [BAD * 9] * 3, BAD: values, "sort": values, "queries": values}
-    found = apf.evaluate_run(qrels, runs, "AP", queries=queries)
-    return apf.write_report(tmp_path_factory.mktemp("odd") / "odd.html", found, by=[BAD, "sort", "queries"])
+    evaluation = apf.evaluate_run(qrels, runs, "AP", queries=queries)
+    return apf.write_report(tmp_path_factory.mktemp("odd") / "odd.html", evaluation, by=[BAD, "sort", "queries"])
 
 
 def moves(two: apf.RunEvaluation, query_id: str) -> dict[str, int]:
@@ -71,7 +71,7 @@ def test_a_bar_leads_to_the_rankings_of_its_query(browser: Any, pair: Path, two:
             ranking = page.locator(".ranking:has(:target)")
             assert ranking.locator("strong").inner_text() == falling[place]
             assert ranking.locator("table").count() == 2 and ranking.locator("table").first.is_visible()
-            wanted = moves(two, falling[place])
+            expected = moves(two, falling[place])
             for name, table in zip(("run_lexical", "run_hybrid"), ranking.locator("table").all(), strict=True):
                 run = two.runs[name].filter(query_id=falling[place]).sort("score", "document_id", descending=True)
                 cells = [[cell.inner_text() for cell in row.locator("td").all()] for row in table.locator("tbody tr").all()]
@@ -79,7 +79,7 @@ def test_a_bar_leads_to_the_rankings_of_its_query(browser: Any, pair: Path, two:
                     [str(k), each] for k, each in enumerate(run["document_id"][:10], 1)
                 ]
                 for _, document, _, moved in cells[:10]:
-                    up = wanted.get(document)
+                    up = expected.get(document)
                     alone = "gone" if name == "run_lexical" else "new"
                     assert moved == (alone if up is None else "=" if up == 0 else f"{'▲' if up > 0 else '▼'} {abs(up)}")
                 judged = two.judgements.filter(pl.col("relevance") >= 1, query_id=falling[place])["document_id"]
@@ -158,8 +158,8 @@ def test_contrast_labels_and_width(browser: Any, pair: Path, scheme: str) -> Non
         page.evaluate("document.querySelector('#queries details').open = true")
         page.evaluate("for (const each of [...document.querySelectorAll('.ranking')].slice(0, 3)) each.open = true")
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
-        found = axe.Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        findings = axe.Axe().run(page)
+        assert findings.violations_count == 0, findings.generate_report()
 
 
 def test_printed_pages_have_the_rankings(browser: Any, pair: Path) -> None:

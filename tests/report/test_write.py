@@ -30,13 +30,13 @@ def test_numbers_equal_the_tables_they_come_from(models: list[apf.Evaluation], t
     text = apf.write_report(tmp_path / "report.html", a, b, by="weather").read_text()
     tables = read_tables(text)
     head, *rows = tables["Headline numbers and their differences"]
-    wanted = a.compare(b)
+    expected = a.compare(b)
     for column, name in [("model_a", "estimate_a"), ("model_b", "estimate_b"), ("difference", "difference"), ("to", "high")]:
         at = head.index(column)
-        assert [number(row[at]) for row in rows] == [None if value is None else round(value, 3) + 0 for value in wanted[name]]
+        assert [number(row[at]) for row in rows] == [None if value is None else round(value, 3) + 0 for value in expected[name]]
     by_weather = a.compare(b, by="weather", metrics="AP")
     head, *rows = tables["AP by weather"]
-    differences = [wanted.filter(metric="AP")["difference"].item(), *by_weather["difference"]]
+    differences = [expected.filter(metric="AP")["difference"].item(), *by_weather["difference"]]
     assert [row[0] for row in rows] == ["all", *by_weather["weather"]]
     assert [number(row[head.index("difference")]) for row in rows] == [round(value, 3) for value in differences]
 
@@ -58,10 +58,10 @@ def test_numbers_of_errors_and_confusions_equal_their_tables(models: list[apf.Ev
         columns, *drawn = tables[caption]
         assert (columns[-1], drawn[-1][0]) == ("missed", "background") and len(drawn) == len(columns) - 1 == 13
         for row in drawn:
-            found = [
+            counts = [
                 n.get((row[0] if row[0] != "background" else None, at if at != "missed" else None), 0) for at in columns[1:]
             ]
-            assert [int(text.replace(",", "") or 0) for text in row[1:]] == found
+            assert [int(text.replace(",", "") or 0) for text in row[1:]] == counts
 
 
 def rows_behind(selection: dict[str, str], rows: pl.DataFrame, cells: pl.DataFrame, best: dict[str, float]) -> int:
@@ -79,15 +79,15 @@ def rows_behind(selection: dict[str, str], rows: pl.DataFrame, cells: pl.DataFra
         "all": pl.lit(True),
         "fn": (pl.col("outcome") == "fn") | ((pl.col("outcome") == "tp") & ~is_kept),
     }
-    wanted = [by_outcome[outcome] if outcome in by_outcome else (pl.col("outcome") == outcome) & is_kept]
+    conditions = [by_outcome[outcome] if outcome in by_outcome else (pl.col("outcome") == outcome) & is_kept]
     for key, value in selection.items():
         column = {"category": "name", "image": "image_id"}.get(key, key)
         if key == "from":
-            wanted.append((pl.col("score") >= float(value)) & (pl.col("score") < float(selection["to"])))
+            conditions.append((pl.col("score") >= float(value)) & (pl.col("score") < float(selection["to"])))
         elif column in rows.columns and key not in ("outcome", "at", "to"):
             is_list = rows.schema[column] == pl.List
-            wanted.append(pl.col(column).list.contains(value) if is_list else pl.col(column).cast(pl.String) == value)
-    return rows.filter(wanted).height
+            conditions.append(pl.col(column).list.contains(value) if is_list else pl.col(column).cast(pl.String) == value)
+    return rows.filter(conditions).height
 
 
 @pytest.mark.slow
@@ -128,9 +128,9 @@ def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
         "categories": [{"id": 1, "name": bad}, {"id": 2, "name": "dog"}],
         "annotations": rows,
     }
-    found = [{"image_id": n, "category_id": 1 + n // 10, "score": 0.5} | box for n in range(20)]
+    detections = [{"image_id": n, "category_id": 1 + n // 10, "score": 0.5} | box for n in range(20)]
     for count in (1, 2, 3):
-        models = [apf.evaluate(truth, found) for _ in range(count)]
+        models = [apf.evaluate(truth, detections) for _ in range(count)]
         names = [f"{bad}{k}" for k in range(count)]
         text = apf.write_report(tmp_path / "report.html", *models, names=names, by="weather", n_resamples=100).read_text()
         assert bad not in text and text.count("&lt;img src=x") > 20
@@ -153,8 +153,8 @@ options = {"by": ["weather", named], "images": f"{street}/images", "embed": True
 apf.write_report(f"{out}/two.html", *models, **options)
 apf.write_report(f"{out}/three.html", *models, models[0], by="weather", max_images=0)
 runs = [f"{search}/run_{name}.txt" for name in ("lexical", "hybrid", "dense")]
-found = apf.evaluate_run(f"{search}/qrels.txt", runs, queries=f"{search}/queries.csv")
-apf.write_report(f"{out}/search.html", found, by="topic")
+evaluation = apf.evaluate_run(f"{search}/qrels.txt", runs, queries=f"{search}/queries.csv")
+apf.write_report(f"{out}/search.html", evaluation, by="topic")
 """
 
 
@@ -254,7 +254,9 @@ def test_warnings_stand_in_the_section_that_they_are_about(models: list[apf.Eval
     """100 resamples are too few to correct for 12 categories, not for one pair of models. Each warning is there once."""
     drawn = [apf.evaluate(each.dataset, each.detections, "voc2007") for each in models]
     subject = about(drawn, None, ["weather"], n_resamples=100)
-    said = {section.key: [note for note in section.notes if "p cannot" in note] for section in sections_of(subject)}
-    assert {key for key, notes in said.items() if notes} == {"slices"}
-    assert said["slices"][0].startswith("p cannot fall below 0.02 with 100 resamples, which is too coarse for 12 comparisons")
-    assert all(len(notes) == len(set(notes)) for notes in said.values())
+    notes_by_section = {section.key: [note for note in section.notes if "p cannot" in note] for section in sections_of(subject)}
+    assert {key for key, notes in notes_by_section.items() if notes} == {"slices"}
+    assert notes_by_section["slices"][0].startswith(
+        "p cannot fall below 0.02 with 100 resamples, which is too coarse for 12 comparisons"
+    )
+    assert all(len(notes) == len(set(notes)) for notes in notes_by_section.values())

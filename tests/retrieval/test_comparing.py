@@ -130,14 +130,16 @@ def test_units_need_attributes() -> None:
 
 def test_influence_gives_the_standard_error() -> None:
     ev = of_users(9)
-    found = ev.influence()
-    assert found.columns == ["run", "measure", "query_id", "influence"] and found.height == 54
+    influences = ev.influence()
+    assert influences.columns == ["run", "measure", "query_id", "influence"] and influences.height == 54
     n, u = pl.len(), pl.col("influence")
-    by_run = found.group_by("run", maintain_order=True).agg(total=u.sum(), se=((u**2).sum() * n / (n - 1)).sqrt())
+    by_run = influences.group_by("run", maintain_order=True).agg(total=u.sum(), se=((u**2).sum() * n / (n - 1)).sqrt())
     assert by_run["total"].to_list() == pytest.approx([0, 0], abs=1e-12)
     assert_frame_equal(by_run.select("run", "se"), ev.intervals().select("run", "se"))
     # of the difference: those of one run less those of the other
-    wide = found.pivot("run", index="query_id", values="influence").with_columns(influence=pl.col("second") - pl.col("first"))
+    wide = influences.pivot("run", index="query_id", values="influence").with_columns(
+        influence=pl.col("second") - pl.col("first")
+    )
     se = wide.select(((u**2).sum() * n / (n - 1)).sqrt()).item()
     assert se == pytest.approx(ev.compare()["se"].item())
     # of users: the sums
@@ -147,10 +149,10 @@ def test_influence_gives_the_standard_error() -> None:
 
 def test_influence_by_an_attribute() -> None:
     ev = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES, missing="zero", no_relevant="skip")
-    found = ev.influence("RR", by="kind")
-    assert found.columns == ["kind", "run", "measure", "query_id", "influence"]
-    assert "q3" not in found["query_id"] and found["measure"].unique().to_list() == ["RR"]  # q3 has no value
-    assert found.group_by("kind", "run").agg(pl.sum("influence"))["influence"].to_list() == pytest.approx([0] * 6)
+    influences = ev.influence("RR", by="kind")
+    assert influences.columns == ["kind", "run", "measure", "query_id", "influence"]
+    assert "q3" not in influences["query_id"] and influences["measure"].unique().to_list() == ["RR"]  # q3 has no value
+    assert influences.group_by("kind", "run").agg(pl.sum("influence"))["influence"].to_list() == pytest.approx([0] * 6)
     one = apf.evaluate_run(QRELS, RUN, "RR AP").influence("RR")
     assert one.rows() == [
         ("RR", "q1", pytest.approx(0.5 / 3)), ("RR", "q2", pytest.approx(0)), ("RR", "q3", pytest.approx(-0.5 / 3)),

@@ -72,14 +72,14 @@ def test_all_that_follows_leaves_them_out(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_queries_that_find_themselves_are_a_warning() -> None:
-    said = (
+    message = (
         "the run: 2 of 2 queries retrieved a document with their own id among the first 10, such as 'a'; if that is "
         'the query itself, remove it with own_document="remove"; otherwise choose own_document="keep"'
     )
-    assert warned(QRELS, RUN) == [said]
+    assert warned(QRELS, RUN) == [message]
     assert warned(QRELS, {"old": RUN, "new": {"a": {"b": 1}, "c": {"c": 1, "d": 0}}}) == [
-        said.replace("the run", "run 'old'"),
-        said.replace("the run: 2", "run 'new': 1").replace("with their own", "with its own").replace("'a'", "'c'"),
+        message.replace("the run", "run 'old'"),
+        message.replace("the run: 2", "run 'new': 1").replace("with their own", "with its own").replace("'a'", "'c'"),
     ]
     assert warned(QRELS, RUN, own_document="keep") == warned(QRELS, RUN, own_document="remove") == []
 

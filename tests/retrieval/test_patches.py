@@ -32,9 +32,9 @@ def rows(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
 
 def test_verification_ranks_the_pairs_of_a_group() -> None:
     # hard: distances .3 .5 .6 .7 are + - + -
-    found = evaluate_patches(PAIRS, "verification", by="pair")
-    assert found.columns == ["pair", "ap", "n_positives", "n_items"]
-    assert found.rows() == rows(
+    precisions = evaluate_patches(PAIRS, "verification", by="pair")
+    assert precisions.columns == ["pair", "ap", "n_positives", "n_items"]
+    assert precisions.rows() == rows(
         pl.DataFrame([("easy", 1.0, 2, 4), ("hard", (1 + (1 / 2 + 2 / 3) / 2) / 2, 2, 4)], orient="row")
     )
     step = evaluate_patches(PAIRS, "verification", by=["pair"], definition="step")
@@ -49,8 +49,8 @@ def test_verification_without_groups_is_one_list() -> None:
 
 def test_matching_ranks_the_nearest_candidates() -> None:
     # hard: the match of 1 is right, that of 2 (.5, candidate 1) is not
-    found = evaluate_patches(PAIRS, "matching", by="pair")
-    assert found.rows() == [("easy", 1, 2, 2), ("hard", 0.5, 2, 2)]
+    precisions = evaluate_patches(PAIRS, "matching", by="pair")
+    assert precisions.rows() == [("easy", 1, 2, 2), ("hard", 0.5, 2, 2)]
     # all as one image pair of four query patches: + + + -
     assert evaluate_patches(PAIRS, "matching", by="query_id").rows() == [(1, 1, 1, 1), (2, 1, 1, 1)]
     one = PAIRS.with_columns(pl.col("query_id") + 2 * (pl.col("pair") == "hard"))
@@ -76,13 +76,13 @@ def test_query_patches_without_a_distance_count_against_recall() -> None:
 
 
 def test_retrieval_has_a_list_for_each_query_patch() -> None:
-    found = evaluate_patches(PAIRS, "retrieval", by="pair")
-    assert found.columns == ["pair", "query_id", "ap", "n_positives", "n_items"]
+    precisions = evaluate_patches(PAIRS, "retrieval", by="pair")
+    assert precisions.columns == ["pair", "query_id", "ap", "n_positives", "n_items"]
     # the fourth: - +
-    assert found.rows() == [
+    assert precisions.rows() == [
         ("easy", 1, 1, 1, 2), ("easy", 2, 1, 1, 2), ("hard", 1, 1, 1, 2), ("hard", 2, 0.25, 1, 2),
     ]  # fmt: skip
-    means = found.group_by("pair", maintain_order=True).agg(pl.col("ap").mean())
+    means = precisions.group_by("pair", maintain_order=True).agg(pl.col("ap").mean())
     assert means.rows() == [("easy", 1), ("hard", 0.625)]
 
 

@@ -43,36 +43,36 @@ def values(evaluation: Any, measure: str) -> dict[Any, float | None]:
 
 
 def test_by_hand() -> None:
-    found = evaluate_reidentification(QUERIES, GALLERY, DISTANCES, "AP Success@1 Success@2 Success@3 INP")
-    assert values(found, "AP") == pytest.approx(AP)
-    assert values(found, "INP") == pytest.approx({"p": 2 / 4, "q": 1 / 3})
-    means = dict(found.summary.select("measure", "value").rows())
+    evaluation = evaluate_reidentification(QUERIES, GALLERY, DISTANCES, "AP Success@1 Success@2 Success@3 INP")
+    assert values(evaluation, "AP") == pytest.approx(AP)
+    assert values(evaluation, "INP") == pytest.approx({"p": 2 / 4, "q": 1 / 3})
+    means = dict(evaluation.summary.select("measure", "value").rows())
     assert means == pytest.approx({"AP": 5 / 12, "Success@1": 0, "Success@2": 0.5, "Success@3": 1, "INP": 5 / 12})
-    assert found.by("is_night").filter(pl.col("measure") == "AP").select("is_night", "value").rows() == [
+    assert evaluation.by("is_night").filter(pl.col("measure") == "AP").select("is_night", "value").rows() == [
         (False, pytest.approx(1 / 3)),
         (True, pytest.approx(1 / 2)),
     ]
 
 
 def test_ignored_pictures_are_in_the_tables() -> None:
-    found = evaluate_reidentification(QUERIES, GALLERY, DISTANCES)
-    ignored = found.runs[None].filter("ignore").select("query_id", "document_id").rows()
+    evaluation = evaluate_reidentification(QUERIES, GALLERY, DISTANCES)
+    ignored = evaluation.runs[None].filter("ignore").select("query_id", "document_id").rows()
     assert sorted(ignored) == [("p", "a"), ("p", "e"), ("q", "e")]
-    judged = found.judgements.select("query_id", "document_id", "relevance").rows()
+    judged = evaluation.judgements.select("query_id", "document_id", "relevance").rows()
     assert judged == [("p", "a", -1), ("p", "b", 1), ("p", "c", 1), ("q", "d", 1)]
 
 
 def test_area_by_trapezoids_is_that_of_zheng() -> None:
-    found = evaluate_reidentification(QUERIES, GALLERY, DISTANCES, "AP(definition=trapezoid)")
+    evaluation = evaluate_reidentification(QUERIES, GALLERY, DISTANCES, "AP(definition=trapezoid)")
     expected = {"p": ((0 + 1 / 2) / 2 + (1 / 3 + 2 / 4) / 2) / 2, "q": (0 + 1 / 3) / 2}
-    assert values(found, "AP(definition=trapezoid)") == pytest.approx(expected)
+    assert values(evaluation, "AP(definition=trapezoid)") == pytest.approx(expected)
 
 
 def test_cameras_may_be_kept() -> None:
     cameraless = [{name: column for name, column in table.items() if name != "camera_id"} for table in (QUERIES, GALLERY)]
     for queries, gallery in ((QUERIES, GALLERY), cameraless):
-        found = evaluate_reidentification(queries, gallery, DISTANCES, "AP", same_camera="keep")
-        assert values(found, "AP") == pytest.approx({"p": (1 + 2 / 3 + 3 / 5) / 3, "q": 1 / 3})  # a f b d c
+        evaluation = evaluate_reidentification(queries, gallery, DISTANCES, "AP", same_camera="keep")
+        assert values(evaluation, "AP") == pytest.approx({"p": (1 + 2 / 3 + 3 / 5) / 3, "q": 1 / 3})  # a f b d c
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_cameras_may_be_kept() -> None:
     ],
 )
 def test_every_form_of_distances_gives_the_same(distances: Any) -> None:
-    found = evaluate_reidentification(QUERIES, GALLERY, distances)
-    assert found.per_query.equals(evaluate_reidentification(QUERIES, GALLERY, DISTANCES).per_query)
+    evaluation = evaluate_reidentification(QUERIES, GALLERY, distances)
+    assert evaluation.per_query.equals(evaluate_reidentification(QUERIES, GALLERY, DISTANCES).per_query)
 
 
 def test_people_from_other_libraries() -> None:
@@ -110,18 +110,18 @@ def test_equal_distances_put_the_larger_id_first() -> None:
 def test_queries_without_positives_are_left_out() -> None:
     queries = {"query_id": [1, 2, 3, 4], "person_id": [1, 2, 9, -1], "camera_id": [1, 1, 1, 1]}
     gallery = {"gallery_id": [1, 2, 3], "person_id": [1, 2, -1], "camera_id": [2, 1, 2]}
-    found = evaluate_reidentification(queries, gallery, np.zeros((4, 3)), "AP")
-    assert values(found, "AP") == {1: 0.5, 2: None, 3: None, 4: None}
-    assert found.summary.row(0) == ("AP", 0.5, 1)
-    assert found.coverage.select("n_judged", "n_evaluated", "n_without_relevant").row(0) == (4, 1, 3)
+    evaluation = evaluate_reidentification(queries, gallery, np.zeros((4, 3)), "AP")
+    assert values(evaluation, "AP") == {1: 0.5, 2: None, 3: None, 4: None}
+    assert evaluation.summary.row(0) == ("AP", 0.5, 1)
+    assert evaluation.coverage.select("n_judged", "n_evaluated", "n_without_relevant").row(0) == (4, 1, 3)
 
 
 def test_pairs_that_are_left_out_are_not_retrieved() -> None:
     nearest = pl.DataFrame(TABLE).filter(pl.col("query_id") == "p", pl.col("distance") < 0.45)  # a e f b
-    found = evaluate_reidentification(QUERIES, GALLERY, nearest, "AP INP")
-    assert values(found, "AP") == {"p": 1 / 4, "q": 0}
-    assert values(found, "INP") == {"p": 0, "q": 0}
-    assert found.coverage["n_missing"].item() == 1
+    evaluation = evaluate_reidentification(QUERIES, GALLERY, nearest, "AP INP")
+    assert values(evaluation, "AP") == {"p": 1 / 4, "q": 0}
+    assert values(evaluation, "INP") == {"p": 0, "q": 0}
+    assert evaluation.coverage["n_missing"].item() == 1
 
 
 def test_without_cameras_the_error_says_how_to_go_on() -> None:
@@ -168,10 +168,10 @@ def changed(table: dict[str, list[Any]], name: str, row: int, value: Any) -> pl.
     ],
 )  # fmt: skip
 def test_bad_input(queries: Any, gallery: Any, distances: Any, error: type[Exception], message: str) -> None:
-    given = [default if table is None else table for table, default in
-             ((queries, QUERIES), (gallery, GALLERY), (distances, DISTANCES))]  # fmt: skip
+    inputs = [default if table is None else table for table, default in
+              ((queries, QUERIES), (gallery, GALLERY), (distances, DISTANCES))]  # fmt: skip
     with pytest.raises(error, match=message):
-        evaluate_reidentification(*given)
+        evaluate_reidentification(*inputs)
 
 
 def test_bad_options() -> None:
@@ -213,9 +213,9 @@ def test_walking_down_the_gallery_gives_the_same(
         {key: range(len(people)), "person_id": [who for who, _ in people], "camera_id": [camera for _, camera in people]}
         for key, people in (("query_id", queries), ("gallery_id", gallery))
     ]
-    found = evaluate_reidentification(*tables, distances, [f"Success@{k}" for k in range(1, 6)] + ["AP", "INP"])
+    evaluation = evaluate_reidentification(*tables, distances, [f"Success@{k}" for k in range(1, 6)] + ["AP", "INP"])
     expected = {at: walked(*query, gallery, distances[at].tolist()) for at, query in enumerate(queries)}
-    assert values(found, "AP") == {at: pytest.approx(one[0]) if one else None for at, one in expected.items()}
-    assert values(found, "INP") == {at: pytest.approx(one[1]) if one else None for at, one in expected.items()}
+    assert values(evaluation, "AP") == {at: pytest.approx(one[0]) if one else None for at, one in expected.items()}
+    assert values(evaluation, "INP") == {at: pytest.approx(one[1]) if one else None for at, one in expected.items()}
     for k in range(1, 6):
-        assert values(found, f"Success@{k}") == {at: one[2][k - 1] if one else None for at, one in expected.items()}
+        assert values(evaluation, f"Success@{k}") == {at: one[2][k - 1] if one else None for at, one in expected.items()}

@@ -99,14 +99,14 @@ def test_queries_of_a_csv_file(tmp_path: Path) -> None:
 
 def test_queries_of_other_files(tmp_path: Path) -> None:
     """As BEIR, MS MARCO and ir_datasets have them."""
-    wanted = [("PLAIN-2", 'Do "Cholesterol" Statins'), ("7", "b")]
-    lines = [json.dumps({"_id": query_id, "text": text, "metadata": {}}) for query_id, text in wanted]
+    expected = [("PLAIN-2", 'Do "Cholesterol" Statins'), ("7", "b")]
+    lines = [json.dumps({"_id": query_id, "text": text, "metadata": {}}) for query_id, text in expected]
     (tmp_path / "queries.jsonl").write_text("\n".join(lines))
-    assert read_queries(tmp_path / "queries.jsonl").rows() == wanted
+    assert read_queries(tmp_path / "queries.jsonl").rows() == expected
     (tmp_path / "numbers.jsonl").write_text('{"query_id": 7, "text": "b"}\n')
     assert read_queries(tmp_path / "numbers.jsonl").rows() == [("7", "b")]
     (tmp_path / "queries.tsv").write_text('PLAIN-2\tDo "Cholesterol" Statins\n7\tb\n')
-    assert read_queries(tmp_path / "queries.tsv").select("query_id", "text").rows() == wanted
+    assert read_queries(tmp_path / "queries.tsv").select("query_id", "text").rows() == expected
     with gzip.open(tmp_path / "header.tsv.gz", "wt") as file:
         file.write('qid\ttext\tn\n007\t"a, b\t3\n')
     assert read_queries(tmp_path / "header.tsv.gz").rows() == [("007", '"a, b', 3)]
@@ -115,9 +115,9 @@ def test_queries_of_other_files(tmp_path: Path) -> None:
 
     class Dataset:
         def queries_iter(self) -> Iterator[Query]:
-            return iter([Query(*row) for row in wanted])
+            return iter([Query(*row) for row in expected])
 
-    assert read_queries(Dataset()).rows() == wanted
+    assert read_queries(Dataset()).rows() == expected
 
 
 class Query(NamedTuple):
@@ -148,12 +148,12 @@ def test_objects_of_ranx_and_ir_datasets() -> None:
 
 
 def test_runs_of_ranx_have_names() -> None:
-    found = {"q1": {"d1": 1.0}}
-    runs = [RanxRun(found, "bm25"), RanxRun(found, "dense")]
+    scores = {"q1": {"d1": 1.0}}
+    runs = [RanxRun(scores, "bm25"), RanxRun(scores, "dense")]
     assert apf.evaluate_run(RanxRun(NESTED), runs, "P@1").summary["run"].to_list() == ["bm25", "dense"]
-    assert apf.evaluate_run(NESTED, {"a": RanxRun(found), "b": [ScoredDoc("q1", "d1", 1)]}, "P@1").summary.height == 2
+    assert apf.evaluate_run(NESTED, {"a": RanxRun(scores), "b": [ScoredDoc("q1", "d1", 1)]}, "P@1").summary.height == 2
     with pytest.raises(ParameterError, match="each run in a list needs a path or a name; pass a dict from names to runs"):
-        apf.evaluate_run(NESTED, [RanxRun(found), RanxRun(found)])
+        apf.evaluate_run(NESTED, [RanxRun(scores), RanxRun(scores)])
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def test_the_leaderboard_of_resamples(runs: apf.RunSets) -> None:
 
 @pytest.mark.slow
 def test_differences_are_a_table_in_sql(runs: apf.RunSets, tmp_path: Path) -> None:
-    found = runs.sql("SELECT run_a, run_b, round(low, 4) AS low FROM differences WHERE metric = 'AP'")
-    assert found.rows() == [("a", "b", -0.0157)]
+    differences = runs.sql("SELECT run_a, run_b, round(low, 4) AS low FROM differences WHERE metric = 'AP'")
+    assert differences.rows() == [("a", "b", -0.0157)]
     runs.evaluation("a").write_parquet(tmp_path / "alone")
     with pytest.raises(QueryError, match="differences does not exist"):
         apf.scan_runs(tmp_path / "alone").sql("FROM differences")

@@ -54,9 +54,9 @@ def write(
         categories={"category_id": [1, 2], "name": ["cat", "dog"]},
         annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]},
     )
-    found = {"image_id": [1], "category_id": [1 if detected == "cat" else 2], "score": [0.5],
-             "x": [0], "y": [0], "width": [width], "height": [10]}  # fmt: skip
-    apf.evaluate(truth, found, **options).write_parquet(folder)
+    detections = {"image_id": [1], "category_id": [1 if detected == "cat" else 2], "score": [0.5],
+                  "x": [0], "y": [0], "width": [width], "height": [10]}  # fmt: skip
+    apf.evaluate(truth, detections, **options).write_parquet(folder)
     return folder
 
 

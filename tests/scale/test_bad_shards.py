@@ -75,11 +75,11 @@ FIRST, SECOND = "00000/detections.parquet", "00001/detections.parquet"
 @pytest.mark.slow(every=True)
 @pytest.mark.parametrize("unknown_images", ["error", "drop"])
 def test_detections_of_an_image_of_another_shard(shards: Path, unknown_images: str) -> None:
-    found = pl.read_parquet(shards / SECOND)
-    change(shards / FIRST, lambda table: pl.concat([table, found.head(1)]))
+    detections = pl.read_parquet(shards / SECOND)
+    change(shards / FIRST, lambda table: pl.concat([table, detections.head(1)]))
     message = error_of(ShardError, f"{shards}/*", unknown_images=unknown_images)
     assert message == f"shard 00000: detections of image 3, which shard 00001 has; {ELSEWHERE}"
-    change(shards / FIRST, lambda table: pl.concat([table, found.tail(1)]))
+    change(shards / FIRST, lambda table: pl.concat([table, detections.tail(1)]))
     message = error_of(ShardError, f"{shards}/*", unknown_images=unknown_images)
     several = "2 images that other shards have: 3, 4 (3 is in shard 00001)"
     assert message == f"shard 00000: detections of {several}; {ELSEWHERE}"
@@ -201,8 +201,8 @@ def test_numbers_in_one_file_only(tmp_path: Path) -> None:
         part = TRUTH.images.filter(pl.col("image_id").is_in(ids))
         own = TRUTH.annotations.filter(pl.col("image_id").is_in(ids))
         apf.write_coco(apf.Dataset(part, TRUTH.categories, own), tmp_path / f"gt{number}.json")
-        found = FOUND.filter(pl.col("image_id").is_in(ids))
-        (found.with_row_index("input_row") if number else found).write_parquet(tmp_path / f"dt{number}.parquet")
+        detections = FOUND.filter(pl.col("image_id").is_in(ids))
+        (detections.with_row_index("input_row") if number else detections).write_parquet(tmp_path / f"dt{number}.parquet")
     with pytest.raises(FormatError) as caught:
         apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.parquet", "voc2012")
     problem = "the detections of shard dt1.parquet have input_row, and those of shard dt0.parquet do not"
@@ -255,8 +255,8 @@ def test_a_listing_of_other_shards(pattern: str, shards: Path) -> None:
 
 
 def test_a_listing_of_a_later_version(shards: Path) -> None:
-    said = json.loads((shards / "shards.json").read_text())
-    (shards / "shards.json").write_text(json.dumps(said | {"format_version": 2}))
+    listing = json.loads((shards / "shards.json").read_text())
+    (shards / "shards.json").write_text(json.dumps(listing | {"format_version": 2}))
     for each in (shards, f"{shards}/*"):
         assert "shards.json: has format version 2; this apframe reads version 1; update apframe" in error_of(FormatError, each)
 

@@ -119,10 +119,10 @@ def files(folder: Path, truth: dict[str, Any], found: list[dict[str, Any]], n: i
 
 @pytest.mark.slow
 def test_pairs_of_files(tmp_path: Path) -> None:
-    truth, found = json.loads((STREET / "instances.json").read_text()), json.loads((STREET / "model_a.json").read_text())
-    patterns = files(tmp_path / "files", truth, found)
+    truth, detections = json.loads((STREET / "instances.json").read_text()), json.loads((STREET / "model_a.json").read_text())
+    patterns = files(tmp_path / "files", truth, detections)
     parts = apf.evaluate_shards(*patterns)
-    whole = apf.evaluate(truth, found)
+    whole = apf.evaluate(truth, detections)
     assert_frame_equal(parts.metrics, whole.metrics)
     (tmp_path / "files" / "dt2.json").unlink()
     with pytest.raises(ParameterError, match="3 files of ground truth, but 2 of detections"):
@@ -321,8 +321,8 @@ def test_a_part_needs_the_memory_of_its_own_objects(shards: Path) -> None:
     ):
         ev.errors()
     with pytest.warns(SecondPassWarning, match=r"are read again to have them all in memory, about 0.0\d+ MB"):
-        found = ev.where("weather = 'fog'").errors()
-    assert_frame_equal(found, whole.errors(), check_column_order=False)
+        errors = ev.where("weather = 'fog'").errors()
+    assert_frame_equal(errors, whole.errors(), check_column_order=False)
 
 
 @pytest.mark.slow
@@ -346,16 +346,16 @@ def test_slices_of_objects_are_those_of_the_whole(case: Case, protocol: str, by:
     shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     with tempfile.TemporaryDirectory() as folder:
         parts = apf.evaluate_shards(cut(case.truth, case.results, shard_of, Path(folder) / "shards"), protocol=protocol)
-        given = [key.given for key in by]
+        arguments = [key.given for key in by]
         try:
-            expected = whole.by(*given)
+            expected = whole.by(*arguments)
         except ParameterError as error:
             with pytest.raises(ParameterError, match=re.escape(str(error))):
-                parts.by(*given)
+                parts.by(*arguments)
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SecondPassWarning)
-            assert_frame_equal(parts.by(*given), expected, check_exact=False, rel_tol=0, abs_tol=1e-12)
+            assert_frame_equal(parts.by(*arguments), expected, check_exact=False, rel_tol=0, abs_tol=1e-12)
 
 
 @pytest.mark.slow
@@ -374,17 +374,17 @@ def test_parts_are_those_of_the_whole(
     whole = apf.evaluate(case.truth, case.results, **options)
     n = len(case.truth["images"])
     shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    given = [condition.given for condition in chosen]
+    arguments = [condition.given for condition in chosen]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", SecondPassWarning)
         parts = apf.evaluate_shards(cut(case.truth, case.results, shard_of, Path(folder) / "shards"), **options)
         try:
-            expected = whole.where(*given)
+            expected = whole.where(*arguments)
         except ParameterError as error:
             with pytest.raises(ParameterError, match=re.escape(str(error))):
-                parts.where(*given)
+                parts.where(*arguments)
             return
-        part = parts.where(*given)
+        part = parts.where(*arguments)
         assert_frame_equal(part.metrics, expected.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
         assert_frame_equal(part.by("weather"), expected.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
         assert_frame_equal(part.by("colour"), expected.by("colour"), check_exact=False, rel_tol=0, abs_tol=1e-12)
@@ -408,8 +408,8 @@ def test_ids_counted_in_each_file_are_numbered_through(tmp_path: Path) -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": 7 - n, "image_id": n} | box for n in range(3)],
     }
-    found = [{"image_id": n, "score": n / 10, "mark": n} | box for n in (3, 0, 1, 2, 4, 0)]
-    parts, whole = apf.evaluate_shards(*files(tmp_path / "files", truth, found)), apf.evaluate(truth, found)
+    detections = [{"image_id": n, "score": n / 10, "mark": n} | box for n in (3, 0, 1, 2, 4, 0)]
+    parts, whole = apf.evaluate_shards(*files(tmp_path / "files", truth, detections)), apf.evaluate(truth, detections)
     assert parts.detections["detection_id"].to_list() == [1, 2, 3, 4, 5, 6]
     assert parts.dataset.annotations["annotation_id"].sort().to_list() == [5, 6, 7]
     query = "SELECT annotation_id, mark, similarity FROM pairs JOIN detections USING (detection_id) ORDER BY ALL"
@@ -426,9 +426,9 @@ def test_copies_of_annotations_have_ids_of_their_own(tmp_path: Path) -> None:
     categories = [{"id": 1, "name": "animal", "parent_ids": []}, {"id": 2, "name": "cat", "parent_ids": [1]}]
     boxes = [{"id": 2 * n + 1, "image_id": n, "category_id": 2, "bbox": [0, 0, 9, 9 + n]} for n in range(4)]
     truth = {"images": [{"id": n} for n in range(4)], "categories": categories, "annotations": boxes}
-    found = [row | {"score": 0.5} for row in boxes]
-    parts = apf.evaluate_shards(cut(truth, found, [0, 1, 1, 0], tmp_path / "shards"), protocol="open_images_challenge")
-    whole = apf.evaluate(truth, found, "open_images_challenge")
+    detections = [row | {"score": 0.5} for row in boxes]
+    parts = apf.evaluate_shards(cut(truth, detections, [0, 1, 1, 0], tmp_path / "shards"), protocol="open_images_challenge")
+    whole = apf.evaluate(truth, detections, "open_images_challenge")
     of = ["expanded_from", "image_id", "category_id"]
     for each in (parts.dataset.annotations, parts.sql("SELECT * FROM annotations")):
         assert each["annotation_id"].sort().to_list() == [1, 3, 5, 7, 8, 9, 10, 11]
@@ -513,12 +513,12 @@ def test_notes_count_all_shards_and_updates_together(protocol: str, tmp_path: Pa
     numbered = [{"annotation_id": n, "image_id": image} | box | more for n, (image, more) in enumerate(annotations, 1)]
     name = {"citypersons": "pedestrian", "crowdhuman": "person"}.get(protocol, "face")
     truth = apf.Dataset(images, {"category_id": [1], "name": [name]}, pl.DataFrame(numbered))
-    found = pl.DataFrame([{"image_id": image, "score": 0.05} | box | more for image, more in detections])
-    assert list(apf.evaluate(truth, found, protocol).notes) == notes
-    apf.write_shards(truth, found, tmp_path / "shards", n=3)
+    predictions = pl.DataFrame([{"image_id": image, "score": 0.05} | box | more for image, more in detections])
+    assert list(apf.evaluate(truth, predictions, protocol).notes) == notes
+    apf.write_shards(truth, predictions, tmp_path / "shards", n=3)
     assert list(apf.evaluate_shards(tmp_path / "shards", protocol=protocol).notes) == notes
     evaluator = apf.Evaluator(truth, protocol)
-    for of_image in found.partition_by("image_id"):
+    for of_image in predictions.partition_by("image_id"):
         evaluator.update(of_image)
     assert list(evaluator.compute().notes) == notes
     assert list(evaluator.compute().notes) == notes

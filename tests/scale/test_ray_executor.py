@@ -68,8 +68,8 @@ def few(tmp_path: Path) -> Path:
     """Three shards of an image each, with two equal objects, of which one is found."""
     truth: dict[str, Any] = {"images": [{"id": k} for k in range(3)], "categories": [CAT]}
     truth["annotations"] = [{"id": k, "image_id": k // 2, "category_id": 1, "bbox": [20 * (k % 2), 0, 9, 9]} for k in range(6)]
-    found = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3)]
-    return cut(truth, found, [0, 1, 2], tmp_path / "shards")
+    detections = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3)]
+    return cut(truth, detections, [0, 1, 2], tmp_path / "shards")
 
 
 @pytest.mark.usefixtures("ray")
@@ -168,14 +168,14 @@ def test_a_worker_that_dies_three_times_names_the_shard(tmp_path: Path, skip_bad
 def test_damaged_shards_are_named_or_left_out_as_in_this_process(tmp_path: Path) -> None:
     shards = few(tmp_path)
     (shards / "00001" / "detections.parquet").write_bytes(b"PAR1")
-    said = []
+    outcomes = []
     for engine in ("local", "ray"):
         with pytest.raises(ShardError, match=r"^shard 00001: .*00001/detections.parquet: cannot be read") as caught:
             apf.evaluate_shards(shards, engine=engine)
         with pytest.warns(ShardsLeftOutWarning) as warned:
             ev = apf.evaluate_shards(shards, engine=engine, skip_bad_shards=True)
-        said.append((str(caught.value), caught.value.shard, [str(each.message) for each in warned], str(ev)))
-    assert said[0] == said[1]
+        outcomes.append((str(caught.value), caught.value.shard, [str(each.message) for each in warned], str(ev)))
+    assert outcomes[0] == outcomes[1]
     assert "in run" in str(caught.value.__cause__)  # the traceback of the worker
 
 

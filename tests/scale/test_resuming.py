@@ -60,12 +60,12 @@ def expected() -> str:
 
 def whole(folder: Path) -> set[str]:
     """The names of the files of verdicts, each of which can be read to its end."""
-    found = sorted(folder.glob("*.arrow"))
-    for path in found:
+    paths = sorted(folder.glob("*.arrow"))
+    for path in paths:
         table = read_verdicts(path)
         table.validate(full=True)
         assert head_of(table).facts["heights"]["detections"] == head_of(table).counts.sum()
-    return {path.name for path in found}
+    return {path.name for path in paths}
 
 
 def test_a_run_that_is_often_killed_has_the_same_numbers(shards: Path, tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def few(tmp_path: Path) -> Path:
     truth["annotations"] = [
         {"id": k, "image_id": k // 2, "category_id": 1, "bbox": [20 * (k % 2), 0, 9, 9]} for k in range(2 * N)
     ]
-    found = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(N)]
-    return cut(truth, found, list(range(N)), tmp_path / "shards")
+    detections = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(N)]
+    return cut(truth, detections, list(range(N)), tmp_path / "shards")
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +85,12 @@ def same_as_whole(case: Case, protocol: str, data: st.DataObject, executor: Exec
 
 
 class Dying(Executor):
-    """Does the work at once, but for some shards, in place of which the worker dies; `made` counts these executors."""
+    """Does the work at once, but for some shards, in place of which the worker dies; `n_made` counts these executors."""
 
-    made = 0
+    n_made = 0
 
     def __init__(self, *names: str) -> None:
-        type(self).made += 1
+        type(self).n_made += 1
         self._names, self._is_broken = names, False
         self.is_on_this_machine = True
 
@@ -121,25 +121,25 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_shards_of_a_dead_worker_are_submitted_once_more(tmp_path: Path, matched: list[str], is_kept: bool) -> None:
     shards, makers = few(tmp_path), iter([Dying("00001"), Dying()])
     work = tmp_path / "work" if is_kept else None
-    found = apf.evaluate_shards(shards, executor=lambda: next(makers), work=work)
+    evaluation = apf.evaluate_shards(shards, executor=lambda: next(makers), work=work)
     assert matched == ["00000", "00001", "00002", "00003"]  # each once
-    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+    assert_frame_equal(evaluation.metrics, apf.evaluate_shards(shards).metrics)
 
 
 @pytest.mark.slow
 def test_workers_that_die_again_name_the_shards(tmp_path: Path, matched: list[str]) -> None:
-    shards, Dying.made = few(tmp_path), 0
+    shards, Dying.n_made = few(tmp_path), 0
     missing = r"^workers died before they had matched 3 shards: '00001', '00002', '00003'; "
     with pytest.raises(ShardError, match=f"{missing}repeat the call to resume from here; did they run out of memory") as caught:
         apf.evaluate_shards(shards, executor=lambda: Dying("00001"), work=tmp_path / "work")
-    assert caught.value.shard == "00001" and Dying.made == 2
+    assert caught.value.shard == "00001" and Dying.n_made == 2
     with pytest.raises(ShardError, match=f"{missing}name a folder with work= to resume from here"):
         apf.evaluate_shards(shards, executor=Dying("00001"))
-    assert Dying.made == 3  # one that was given is not made anew
+    assert Dying.n_made == 3  # one that was given is not made anew
     del matched[:]
-    found = apf.evaluate_shards(shards, work=tmp_path / "work")
+    evaluation = apf.evaluate_shards(shards, work=tmp_path / "work")
     assert sorted(matched) == ["00001", "00002", "00003"]
-    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+    assert_frame_equal(evaluation.metrics, apf.evaluate_shards(shards).metrics)
 
 
 def test_dead_workers_are_no_damaged_shards(tmp_path: Path) -> None:
@@ -174,9 +174,9 @@ def test_a_killed_process_changes_nothing(tmp_path: Path, is_kept: bool) -> None
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(2, context, initializer=dangerous, initargs=(marker,))
 
-    found = apf.evaluate_shards(shards, executor=executor, work=tmp_path / "work" if is_kept else None)
+    evaluation = apf.evaluate_shards(shards, executor=executor, work=tmp_path / "work" if is_kept else None)
     assert marker.exists()
-    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+    assert_frame_equal(evaluation.metrics, apf.evaluate_shards(shards).metrics)
     if is_kept:
         assert len(list((tmp_path / "work").iterdir())) == N
 
@@ -189,8 +189,8 @@ def test_a_damaged_shard_ends_the_work_or_is_left_out(tmp_path: Path, matched: l
         with pytest.raises(ShardError, match=r"^shard 00001: .*00001/detections.parquet: cannot be read"):
             apf.evaluate_shards(shards, executor=executor)
         with pytest.warns(ShardsLeftOutWarning, match="1 damaged shard of 4: '00001'"):
-            found = apf.evaluate_shards(shards, executor=executor, skip_bad_shards=True)
-    assert found.metrics["n_positives"][0] == 6 and set(matched) <= {f"0000{k}" for k in range(N)}
+            evaluation = apf.evaluate_shards(shards, executor=executor, skip_bad_shards=True)
+    assert evaluation.metrics["n_positives"][0] == 6 and set(matched) <= {f"0000{k}" for k in range(N)}
 
 
 def test_workers_elsewhere_need_a_folder(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_a_similarity_of_ones_own_is_not_resumed(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(2) as executor:
         for n in (N, 2 * N):  # each call has files of its own
-            found = apf.evaluate_shards(shards, executor=executor, work=work, similarity=same)
+            evaluation = apf.evaluate_shards(shards, executor=executor, work=work, similarity=same)
             assert len(list(work.iterdir())) == n
-    assert_frame_equal(found.metrics, apf.evaluate_shards(shards, similarity=same).metrics)
+    assert_frame_equal(evaluation.metrics, apf.evaluate_shards(shards, similarity=same).metrics)
 
 
 @pytest.mark.slow(every=True)
@@ -273,12 +273,12 @@ def test_a_mistake_in_this_process_is_no_worker_s(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_verdicts_that_are_not_there(tmp_path: Path) -> None:
-    found = apf.evaluate_shards(few(tmp_path), work=tmp_path / "work")
+    evaluation = apf.evaluate_shards(few(tmp_path), work=tmp_path / "work")
     shutil.rmtree(tmp_path / "work")
     with pytest.raises(
         FormatError, match=r"the verdicts of a shard are missing; work= must be a folder that all workers share"
     ):
-        _ = found.metrics
+        _ = evaluation.metrics
 
 
 @pytest.mark.slow
@@ -290,12 +290,12 @@ def test_threads_may_ask_for_tables_of_objects_at_once(tmp_path: Path) -> None:
         (tmp_path / f"gt{k}.json").write_text(json.dumps(truth))
         (tmp_path / f"dt{k}.json").write_text(json.dumps([{"image_id": k, "score": 0.5} | box] * 2))
     for _ in range(3):
-        found = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+        evaluation = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
         query = "select sum(detection_id)::int, count(distinct detection_id) from detections"
         with warnings.catch_warnings(), ThreadPoolExecutor(4) as others:
             warnings.simplefilter("ignore")
-            pairs = [others.submit(getattr, found, "pairs") for _ in range(2)]
-            sums = [others.submit(found.sql, query) for _ in range(2)]
+            pairs = [others.submit(getattr, evaluation, "pairs") for _ in range(2)]
+            sums = [others.submit(evaluation.sql, query) for _ in range(2)]
             assert [each.result().rows() for each in sums] == [[(136, 16)]] * 2
             assert all(each.result().height == 16 for each in pairs)
 
@@ -308,10 +308,10 @@ def test_slices_by_a_column_of_several_types(tmp_path: Path) -> None:
     for k, values in enumerate([(0, 1), (0.5, 0.25)]):
         rows = [{"id": 2 * k + n, "image_id": k, "occ": value} | box for n, value in enumerate(values)]
         truth = {"images": [{"id": k}], "categories": [CAT], "annotations": rows}
-        found = [{"image_id": k, "score": 0.5} | box]
-        both += [{"truth": truth, "found": found}]
+        detections = [{"image_id": k, "score": 0.5} | box]
+        both += [{"truth": truth, "found": detections}]
         (tmp_path / f"gt{k}.json").write_text(json.dumps(truth))
-        (tmp_path / f"dt{k}.json").write_text(json.dumps(found))
+        (tmp_path / f"dt{k}.json").write_text(json.dumps(detections))
     merged = {name: [row for each in both for row in each["truth"][name]] for name in ("images", "annotations")}
     whole = apf.evaluate(merged | {"categories": [CAT]}, [row for each in both for row in each["found"]])
     parts = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
@@ -326,7 +326,7 @@ def test_slices_by_a_column_of_several_types(tmp_path: Path) -> None:
 def test_parts_are_matched_after_the_executor_is_shut_down(tmp_path: Path) -> None:
     shards = few(tmp_path)
     with ThreadPoolExecutor(2) as executor:
-        found = apf.evaluate_shards(shards, executor=executor)
+        evaluation = apf.evaluate_shards(shards, executor=executor)
     with pytest.warns(SecondPassWarning):
-        part = found.where(pl.col("score") > 0.1)
-    assert part.metrics.height == found.metrics.height
+        part = evaluation.where(pl.col("score") > 0.1)
+    assert part.metrics.height == evaluation.metrics.height

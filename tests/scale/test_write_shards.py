@@ -122,17 +122,17 @@ def test_every_format_comes_back(name: str, shape: str, tmp_path: Path) -> None:
     truth, results = write_valid(name, shape, tmp_path)
     dataset = apf.read_dataset(truth, name, masks=True)
     of_results = name if FORMATS[name].kinds_of("results") else None
-    found = apf.read_results(results, of_results, dataset=dataset)
+    detections = apf.read_results(results, of_results, dataset=dataset)
     apf.write_shards(truth, results, tmp_path / "shards", n=2, format=name, results_format=of_results)
-    assert_holds(tmp_path / "shards", dataset, found)
+    assert_holds(tmp_path / "shards", dataset, detections)
 
 
 def test_text_ids(tmp_path: Path) -> None:
     truth = apf.Dataset({"image_id": ["b", "a"]}, {"category_id": ["cat"]}, {"image_id": ["b"], "category_id": ["cat"], **BOX})
-    found = {"detection_id": ["x", "y"], "image_id": ["b", "a"], "category_id": ["cat"] * 2, "score": [0.5, 0.5]}
-    found |= {name: value * 2 for name, value in BOX.items()}
-    apf.write_shards(truth, found, tmp_path / "shards", n=2)
-    assert_holds(tmp_path / "shards", truth, apf.read_results(found))
+    detections = {"detection_id": ["x", "y"], "image_id": ["b", "a"], "category_id": ["cat"] * 2, "score": [0.5, 0.5]}
+    detections |= {name: value * 2 for name, value in BOX.items()}
+    apf.write_shards(truth, detections, tmp_path / "shards", n=2)
+    assert_holds(tmp_path / "shards", truth, apf.read_results(detections))
     assert pl.read_parquet(tmp_path / "shards" / "00000" / "images.parquet")["image_id"].to_list() == ["a"]
 
 
@@ -184,12 +184,12 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st
     rows = [{**row, **each} for row, each in zip(case.results, more, strict=True)]
     SOURCES["list.json"](tmp_path / "list.json", pl.DataFrame(), rows)
     expected = apf.read_coco_results(tmp_path / "list.json")
-    found = SOURCES[source](tmp_path / source, expected, rows)
+    frame = SOURCES[source](tmp_path / source, expected, rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coco_parts, "PIECE", size)
         patch.setattr(arrow_files, "_BATCH", 3)
         patch.setattr(result_parts, "PART", 3)
-        apf.write_shards(case.truth, found if source == "frame" else tmp_path / source, tmp_path / "shards", n)
+        apf.write_shards(case.truth, frame if source == "frame" else tmp_path / source, tmp_path / "shards", n)
     assert_holds(tmp_path / "shards", apf.read_dataset(case.truth), expected)
 
 
@@ -255,13 +255,13 @@ def test_bad_detections_are_named(name: str, size: int, tmp_path: Path, monkeypa
 @pytest.mark.slow
 def test_ids_that_repeat_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one part or in different parts; ids that do not rise are all right."""
-    found = apf.read_coco_results([*FOUND, *FOUND]).with_columns(detection_id=pl.Series([9, 8, 7, 6, 5, 4]))
+    detections = apf.read_coco_results([*FOUND, *FOUND]).with_columns(detection_id=pl.Series([9, 8, 7, 6, 5, 4]))
     monkeypatch.setattr(result_parts, "PART", 2)
-    apf.write_shards(TRUTH, found, tmp_path / "shards", 2)
-    assert_holds(tmp_path / "shards", apf.read_dataset(TRUTH), found)
+    apf.write_shards(TRUTH, detections, tmp_path / "shards", 2)
+    assert_holds(tmp_path / "shards", apf.read_dataset(TRUTH), detections)
     for ids in ([9, 9, 7, 6, 5, 4], [9, 8, 7, 6, 5, 9]):
         with pytest.raises(DuplicateIdError, match="detection_id is not unique for detection_id 9; make the ids unique"):
-            apf.write_shards(TRUTH, found.with_columns(detection_id=pl.Series(ids)), tmp_path / "others")
+            apf.write_shards(TRUTH, detections.with_columns(detection_id=pl.Series(ids)), tmp_path / "others")
     assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
@@ -296,8 +296,8 @@ def test_several_files(tmp_path: Path) -> None:
     assert listed.rows() == [("00000", 2, 1, 1), ("00001", 1, 1, 2)]
     annotations, detections = (whole(tmp_path / "shards", table) for table in ("annotations", "detections"))
     assert annotations.select("image_id", "annotation_id", "colour").rows() == [(1, 1, None), (3, 2, "red")]
-    found = apf.read_coco_results([*FOUND[1:], *FOUND[:1]])
-    assert_frame_equal(detections, numbered(found))
+    expected = apf.read_coco_results([*FOUND[1:], *FOUND[:1]])
+    assert_frame_equal(detections, numbered(expected))
     assert_frame_equal(whole(tmp_path / "shards", "images"), apf.read_dataset(TRUTH).images)
     apf.write_shards(TRUTH, [tmp_path / "dt" / "y.json", tmp_path / "dt" / "x.json"], tmp_path / "others", 2)
     assert_frame_equal(whole(tmp_path / "others", "detections"), numbered(apf.read_coco_results([FOUND[0], *FOUND[1:]])))
@@ -354,18 +354,18 @@ def test_types_of_parts_and_categories_of_polars(tmp_path: Path, monkeypatch: py
         "days": pl.Series([None, 5, 6]).cast(pl.Date),
         "nothing": pl.Series([None, None, None]),
     }
-    found = apf.read_coco_results(FOUND).with_columns(**attributes)
-    apf.write_shards(TRUTH, found, tmp_path / "shards", 3)
-    assert_frame_equal(whole(tmp_path / "shards", "detections"), numbered(found))
+    detections = apf.read_coco_results(FOUND).with_columns(**attributes)
+    apf.write_shards(TRUTH, detections, tmp_path / "shards", 3)
+    assert_frame_equal(whole(tmp_path / "shards", "detections"), numbered(detections))
 
 
 @pytest.mark.slow
 def test_category_maps_and_names(tmp_path: Path) -> None:
     """Options of reading apply to both sides, as in `evaluate`."""
-    found = [{"file_name": "c", "name": "dog", "bbox": [5, 5, 9, 9], "score": 0.5}]
+    detections = [{"file_name": "c", "name": "dog", "bbox": [5, 5, 9, 9], "score": 0.5}]
     options: dict[str, Any] = {"join_by_name": ["images", "categories"], "category_map": {"dog": "cat"}}
     options |= {"box_format": "cxcywh", "image_attributes": {"file_name": ["a", "b", "c"], "weather": ["fog", "sun", "fog"]}}
-    apf.write_shards(TRUTH, found, tmp_path / "shards", 2, **options)
+    apf.write_shards(TRUTH, detections, tmp_path / "shards", 2, **options)
     assert pl.read_parquet(tmp_path / "shards" / "categories.parquet")["name"].to_list() == ["cat"]
     assert whole(tmp_path / "shards", "annotations")["category_id"].to_list() == [1, 1]
     assert whole(tmp_path / "shards", "detections").select("image_id", "category_id", "x").rows() == [(3, 1, 0.5)]
@@ -427,15 +427,19 @@ def test_memory_does_not_grow_with_the_detections(ending: str, tmp_path: Path) -
     peaks = []
     for n in (250_000, 1_250_000):
         row = pl.int_range(n, eager=True)
-        found = pl.DataFrame({"image_id": row * 7 % 1000, "category_id": row * 0 + 1, "score": (row * 37 % 10_007) / 10_007})
-        found = found.with_columns(bbox=pl.concat_list(row % 640 + 0.25, row % 480 + 0.5, row % 31 + 0.125, row % 17 + 0.75))
+        detections = pl.DataFrame(
+            {"image_id": row * 7 % 1000, "category_id": row * 0 + 1, "score": (row * 37 % 10_007) / 10_007}
+        )
+        detections = detections.with_columns(
+            bbox=pl.concat_list(row % 640 + 0.25, row % 480 + 0.5, row % 31 + 0.125, row % 17 + 0.75)
+        )
         path = tmp_path / f"{n}.{ending}"
         if ending == "parquet":
-            found.with_columns(pl.col("bbox").list.to_struct(fields=["x", "y", "width", "height"])).unnest(
+            detections.with_columns(pl.col("bbox").list.to_struct(fields=["x", "y", "width", "height"])).unnest(
                 "bbox"
             ).write_parquet(path)
         else:
-            lines = found.write_ndjson()
+            lines = detections.write_ndjson()
             text = lines if ending == "lines.json" else "[" + lines.rstrip().replace("\n", ",\n") + "]"
             path.write_bytes(gzip.compress(text.encode(), 1) if ending == "json.gz" else text.encode())
         command = [sys.executable, "-c", MEMORY, str(tmp_path / "truth.json"), str(path), str(tmp_path / f"{n}.shards")]

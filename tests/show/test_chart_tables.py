@@ -72,8 +72,8 @@ def test_evaluations_in_memory_are_drawn_side_by_side() -> None:
 def test_tables_stay_as_they_are(tmp_path: Path) -> None:
     table = pl.DataFrame({"true_name": ["cat"], "n": [1]})
     table.write_parquet(tmp_path / "table.parquet")
-    given = [table.lazy(), table.to_dict(as_series=False), table.to_dict(), table.to_arrow(), tmp_path / "table.parquet"]
-    assert all(confusion_of(each).equals(table) for each in [table, *given])
+    forms = [table.lazy(), table.to_dict(as_series=False), table.to_dict(), table.to_arrow(), tmp_path / "table.parquet"]
+    assert all(confusion_of(each).equals(table) for each in [table, *forms])
     named = confusion_of({"old": table.with_columns(run=pl.lit("x")), "new": table})
     assert named["run"].to_list() == ["old · x", "new"]
 
@@ -187,15 +187,15 @@ def test_an_evaluation_is_drawn_as_its_table(
     options: dict[str, Any],
 ) -> None:
     pytest.importorskip("altair")
-    drawn, wanted = (chart.to_dict() for chart in (plot(models[0], **options), plot(make(models[0]))))
-    assert [*drawn["datasets"].values()] == [*wanted["datasets"].values()]
-    assert drawn.get("title") == wanted.get("title")
+    drawn, expected = (chart.to_dict() for chart in (plot(models[0], **options), plot(make(models[0]))))
+    assert [*drawn["datasets"].values()] == [*expected["datasets"].values()]
+    assert drawn.get("title") == expected.get("title")
 
 
 @pytest.mark.slow
 def test_two_models_have_their_colours_everywhere(models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
-    wanted = {"model_a": "#0b5cad", "model_b": "#9a4a00"}
+    expected = {"model_a": "#0b5cad", "model_b": "#9a4a00"}
     charts = [
         apf.plot.precision_recall(models, category="car"),
         apf.plot.thresholds(models, per_category=False),
@@ -206,5 +206,5 @@ def test_two_models_have_their_colours_everywhere(models: list[apf.Evaluation]) 
     ]
     for chart in charts:
         scales = [scale for layer in chart.to_dict()["layer"] if (scale := layer["encoding"].get("color", {}).get("scale"))]
-        found = dict(zip(scales[0]["domain"], scales[0]["range"], strict=True))
-        assert {name.partition(" · ")[0]: colour for name, colour in found.items()} == wanted
+        colours = dict(zip(scales[0]["domain"], scales[0]["range"], strict=True))
+        assert {name.partition(" · ")[0]: colour for name, colour in colours.items()} == expected

@@ -131,8 +131,8 @@ def test_no_more_rows_than_altair_takes() -> None:
 
 @pytest.mark.slow
 def test_curves_of_an_evaluation() -> None:
-    found = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
-    curve = pl.concat([found.curves(threshold, category=1) for threshold in (0.5, 0.75)])
+    evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
+    curve = pl.concat([evaluation.curves(threshold, category=1) for threshold in (0.5, 0.75)])
     spec = plot.precision_recall(curve, interpolated=True).to_dict()
     lines = spec["layer"][-2]
     assert lines["encoding"]["y"]["title"] == "interpolated precision"
@@ -143,7 +143,7 @@ def test_curves_of_an_evaluation() -> None:
     envelope = curve.filter(pl.col("iou_threshold") == 0.5)["envelope"].to_list()
     assert set(heights) <= set(envelope) and heights[-1] == envelope[-1] and len(heights) <= 101
     assert spec["title"]["subtitle"] == ["area range all"]
-    one = plot.precision_recall(found.curves(0.5, "large")).to_dict()
+    one = plot.precision_recall(evaluation.curves(0.5, "large")).to_dict()
     assert one["title"]["text"] == "Precision over recall"
     assert one["title"]["subtitle"] == ["IoU threshold 0.5, area range large"]
     assert "title" not in plot.precision_recall(precision_recall("a")).to_dict()

@@ -18,8 +18,8 @@ BOX = {"x": 300.0, "y": 100.0, "width": 100.0, "height": 120.0}
 
 def crop(*boxes: dict[str, Any], least: float = 0.25, **shared: Any) -> tuple[float, ...]:
     rows = [{"image_id": 1, "is_subject": True} | SIZE | BOX | shared | box for box in boxes]
-    found = crop_pictures(pl.DataFrame(rows, infer_schema_length=None), least)
-    return found.select("crop_x", "crop_y", "crop_width").row(0)
+    crops = crop_pictures(pl.DataFrame(rows, infer_schema_length=None), least)
+    return crops.select("crop_x", "crop_y", "crop_width").row(0)
 
 
 def test_the_margin_is_half_the_size_of_the_subject() -> None:

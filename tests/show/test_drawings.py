@@ -23,9 +23,9 @@ def drawn(*rows: dict[str, Any], **shared: Any) -> list[ET.Element]:
 
 def paths(element: ET.Element) -> dict[str, str]:
     """What each kind of line is; the dark one below each is the same."""
-    found = {path.attrib["class"]: path.attrib["d"] for path in element.iter("path")}
-    assert all(found[kind.replace("line", "halo")] == d for kind, d in found.items())
-    return {kind: d for kind, d in found.items() if "line" in kind}
+    lines = {path.attrib["class"]: path.attrib["d"] for path in element.iter("path")}
+    assert all(lines[kind.replace("line", "halo")] == d for kind, d in lines.items())
+    return {kind: d for kind, d in lines.items() if "line" in kind}
 
 
 def test_pictures_of_objects_below_zero_have_a_size() -> None:

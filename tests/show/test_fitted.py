@@ -122,33 +122,33 @@ def test_of_images_the_influence_and_the_counts_are_printed(models: list[apf.Eva
 @pytest.mark.slow
 def test_they_stay_frames_of_all_columns(models: list[apf.Evaluation]) -> None:
     first, second = models
-    found = first.by("camera")
-    assert isinstance(found, pl.DataFrame) and found.columns[1:] == SLICES[1:]
-    plain = pl.DataFrame(found.to_dict(as_series=False))
-    assert_frame_equal(found, plain)
-    assert type(pl.concat([found, found])) is pl.DataFrame
-    assert found.to_pandas().shape == found.to_arrow().shape == (3, 17)
+    slice_table = first.by("camera")
+    assert isinstance(slice_table, pl.DataFrame) and slice_table.columns[1:] == SLICES[1:]
+    plain = pl.DataFrame(slice_table.to_dict(as_series=False))
+    assert_frame_equal(slice_table, plain)
+    assert type(pl.concat([slice_table, slice_table])) is pl.DataFrame
+    assert slice_table.to_pandas().shape == slice_table.to_arrow().shape == (3, 17)
     with duckdb.connect() as connection:
-        assert connection.execute("SELECT count(*) FROM found").fetchall() == [(3,)]
-    assert_frame_equal(pickle.loads(pickle.dumps(found)), plain)
-    assert json.loads(found.write_json())[0]["camera"] == "front"
+        assert connection.execute("SELECT count(*) FROM slice_table").fetchall() == [(3,)]
+    assert_frame_equal(pickle.loads(pickle.dumps(slice_table)), plain)
+    assert json.loads(slice_table.write_json())[0]["camera"] == "front"
     assert first.compare(second).columns == list(ROW)
-    assert apf.plot.slices(found).to_dict() == apf.plot.slices(plain).to_dict()
+    assert apf.plot.slices(slice_table).to_dict() == apf.plot.slices(plain).to_dict()
 
 
 @pytest.mark.slow
 def test_sorted_and_filtered_tables_print_alike(models: list[apf.Evaluation]) -> None:
-    found = models[0].by("camera")
+    slice_table = models[0].by("camera")
     for table in (
-        found.sort("AP"),
-        found.filter(pl.col("AP") > 0.26),
-        found.head(1),
-        found[:2],
-        found.sort("AP", descending=True),
+        slice_table.sort("AP"),
+        slice_table.filter(pl.col("AP") > 0.26),
+        slice_table.head(1),
+        slice_table[:2],
+        slice_table.sort("AP", descending=True),
     ):
-        assert isinstance(table, SliceTable) and head(table) == head(found)
-    assert found.sort("AP", descending=True)["camera"].to_list() == ["front", "right", "left"]
-    assert found.filter(camera="left").height == 1
+        assert isinstance(table, SliceTable) and head(table) == head(slice_table)
+    assert slice_table.sort("AP", descending=True)["camera"].to_list() == ["front", "right", "left"]
+    assert slice_table.filter(camera="left").height == 1
 
 
 def test_what_the_configuration_of_polars_sets_wins() -> None:

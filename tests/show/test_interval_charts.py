@@ -95,8 +95,8 @@ def test_differences_have_a_zero_line_and_hollow_dots_of_chance() -> None:
     assert column(spec, 4, "text") == ["−0.250 · q 0.250", "+0.500 · q 0.031", "0.000"]
     assert spec["layer"][1]["encoding"]["x"]["title"] == "difference in AP"
     assert spec["title"]["text"] == "AP of new − old by name"
-    said = "hollow: the interval includes 0, or there is none, so the difference may be chance"
-    assert spec["title"]["subtitle"][1] == said
+    explanation = "hollow: the interval includes 0, or there is none, so the difference may be chance"
+    assert spec["title"]["subtitle"][1] == explanation
 
 
 @pytest.mark.slow

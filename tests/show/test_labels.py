@@ -96,8 +96,8 @@ def test_labels_do_not_cover_each_other_where_there_is_room() -> None:
         rows = [{**BOX, **box, "words": "○ car 0.50, missed by a"} for box in boxes]
         rest = {"image_id": 1, "across": 960, "down": 672, "is_subject": False}
         texts = place_labels(pl.DataFrame([rest | row for row in rows]), 960).to_list()
-        found = [ET.fromstring(f"<text {text}").attrib for text in texts]
-        corners = [(float(each["x"]), float(each["y"])) for each in found]
+        attributes = [ET.fromstring(f"<text {text}").attrib for text in texts]
+        corners = [(float(each["x"]), float(each["y"])) for each in attributes]
         for number, (x, y) in enumerate(corners):
             for other_x, other_y in corners[:number]:
                 assert abs(x - other_x) > 23 * LETTER - 0.1 or abs(y - other_y) > LINE - 0.1

@@ -45,9 +45,9 @@ def test_bounds_are_numbers() -> None:
 
 @pytest.mark.slow
 def test_results_have_their_headline_numbers() -> None:
-    found = apf.evaluate(DATA / "street" / "instances.json", DATA / "street" / "model_a.json")
-    assert found.to_markdown() == apf.to_markdown(found.summary)
-    assert found.to_latex(digits=1) == apf.to_latex(found.summary, 1)
+    street_evaluation = apf.evaluate(DATA / "street" / "instances.json", DATA / "street" / "model_a.json")
+    assert street_evaluation.to_markdown() == apf.to_markdown(street_evaluation.summary)
+    assert street_evaluation.to_latex(digits=1) == apf.to_latex(street_evaluation.summary, 1)
     qrels = {"q": {"a": 1, "b": 0}, "r": {"a": 0}}
     runs = {"old": {"q": {"a": 1, "b": 2}}, "new_1": {"q": {"a": 1}, "r": {"a": 1}}}
     evaluation = apf.evaluate_run(qrels, runs, "AP NumRet")

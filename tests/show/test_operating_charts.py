@@ -19,8 +19,8 @@ STREET = Path(__file__).parents[2] / "data" / "street"
 def rows(chart: Any, layer: int) -> list[dict[str, Any]]:
     spec = chart.to_dict()
     data = spec["layer"][layer].get("data") or spec["data"]
-    found: list[dict[str, Any]] = spec["datasets"][data["name"]]
-    return found
+    records: list[dict[str, Any]] = spec["datasets"][data["name"]]
+    return records
 
 
 def table(*names: str, n: int = 3) -> pl.DataFrame:

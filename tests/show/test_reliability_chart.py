@@ -23,8 +23,8 @@ TABLE = pl.DataFrame({
 
 
 def panels(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = spec["concat"]
-    return found
+    charts: list[dict[str, Any]] = spec["concat"]
+    return charts
 
 
 def rows_of(spec: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:

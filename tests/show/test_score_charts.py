@@ -89,11 +89,11 @@ def test_a_step_line_for_each_outcome() -> None:
 
 @pytest.mark.slow
 def test_scores_of_an_evaluation() -> None:
-    found = apf.evaluate("data/street/instances.json", "data/street/model_a.json").matches(0.5)
+    matches = apf.evaluate("data/street/instances.json", "data/street/model_a.json").matches(0.5)
     notes = ["IoU threshold 0.5, area range all", "without the 1,219 missed annotations, which have no score"]
-    assert plot.scores(found).to_dict()["title"]["subtitle"] == notes
-    counts = dict(found["outcome"].cast(pl.String).value_counts().iter_rows())
-    rows = bins(plot.scores(found))
+    assert plot.scores(matches).to_dict()["title"]["subtitle"] == notes
+    counts = dict(matches["outcome"].cast(pl.String).value_counts().iter_rows())
+    rows = bins(plot.scores(matches))
     assert [sum(row[at] for row in rows) for at in (2, 3, 4)] == [counts[name] for name in ("tp", "fp", "ignored")]
     assert len(rows) == 20
 

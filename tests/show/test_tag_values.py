@@ -21,8 +21,8 @@ from apframe.show.tag_values import tag_values
     ],
 )
 def test_equal_values_share_a_place(values: list[Any], kind: str, places: list[float]) -> None:
-    found = tag_values("tag", values, ["a", "b", "c", "d"], "tag")
-    assert (found.kind, found.places) == (kind, places) and found.labels == [str(value) for value in values]
+    tag = tag_values("tag", values, ["a", "b", "c", "d"], "tag")
+    assert (tag.kind, tag.places) == (kind, places) and tag.labels == [str(value) for value in values]
 
 
 @pytest.mark.parametrize("other", ["last", "2026-11-02", "inf", None, True])

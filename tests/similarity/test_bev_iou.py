@@ -54,8 +54,8 @@ def test_a_square_that_is_turned_by_an_eighth() -> None:
     """W4: squares of the same centre and size share an octagon; turned by a quarter, all."""
     square = {"cuboid_length": 2.0, "cuboid_width": 2.0}
     shared = 8 * (2**0.5 - 1)
-    found = cars(square | {"cuboid_yaw": 0.7853981633974483}, square | {"cuboid_yaw": 1.5707963267948966})
-    assert pairs(found, cars(square)) == {(0, 0): pytest.approx(shared / (8 - shared), abs=1e-15), (1, 0): 1.0}
+    detections = cars(square | {"cuboid_yaw": 0.7853981633974483}, square | {"cuboid_yaw": 1.5707963267948966})
+    assert pairs(detections, cars(square)) == {(0, 0): pytest.approx(shared / (8 - shared), abs=1e-15), (1, 0): 1.0}
 
 
 def test_a_crowd_is_compared_with_the_detection_alone() -> None:
@@ -83,8 +83,8 @@ def test_cuboids_that_cannot_be_right() -> None:
 
 def test_many_blocks_of_pairs() -> None:
     """More pairs than are computed at once: 200 x 200 in one cell, all of which share something."""
-    found = cars(*({"cuboid_x": k / 100} for k in range(200)))
-    table = BevIoU().pair(found, found, 1e-9)
+    cuboids = cars(*({"cuboid_x": k / 100} for k in range(200)))
+    table = BevIoU().pair(cuboids, cuboids, 1e-9)
     assert table.height == 40_000
     expected = ((4 - pl.col("shift")) / (4 + pl.col("shift"))).alias("similarity")
     shift = (table["detection"].cast(pl.Int64) - table["annotation"].cast(pl.Int64)).abs() / 100

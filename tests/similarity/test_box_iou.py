@@ -112,9 +112,9 @@ def test_shares_by_hand(found: Row, expected: float | None, is_crowd: bool) -> N
 
 @pytest.mark.parametrize(("similarity", "value"), [(InclusiveBoxIoU(), 10 / 190), (IntersectionOverDetection(), 0.5)])
 def test_least_is_inclusive(similarity: Similarity, value: float) -> None:
-    found, truth = ([box(10, 10, 9, 9)], [box(19, 10, 9, 9)]) if value < 0.5 else ([box(8, 0, 4, 4)], [box(0, 0, 10, 10)])
-    assert pairs(similarity, found, truth, least=value) == {(0, 0): value}
-    assert pairs(similarity, found, truth, least=value + 1e-12) == {}
+    detections, truth = ([box(10, 10, 9, 9)], [box(19, 10, 9, 9)]) if value < 0.5 else ([box(8, 0, 4, 4)], [box(0, 0, 10, 10)])
+    assert pairs(similarity, detections, truth, least=value) == {(0, 0): value}
+    assert pairs(similarity, detections, truth, least=value + 1e-12) == {}
 
 
 def test_values() -> None:

@@ -24,15 +24,15 @@ def objects(n: int, seed: int, *, crowds: bool = False) -> pl.DataFrame:
 @pytest.mark.parametrize("axes", ["xy", "xyz"])
 @pytest.mark.parametrize("seed", range(5))
 def test_as_the_norm(axes: str, seed: int) -> None:
-    found, truth = objects(40, seed), objects(30, seed + 100, crowds=True)
+    detections, truth = objects(40, seed), objects(30, seed + 100, crowds=True)
     names = [f"cuboid_{axis}" for axis in axes]
     expected = {}
-    for i, (cell, left) in enumerate(zip(found["cell"], found.select(names).rows(), strict=True)):
+    for i, (cell, left) in enumerate(zip(detections["cell"], detections.select(names).rows(), strict=True)):
         for j, (other, right) in enumerate(zip(truth["cell"], truth.select(names).rows(), strict=True)):
             distance = np.linalg.norm(np.array(left) - np.array(right))
             if cell == other and distance <= 2:
                 expected[i, j] = pytest.approx(-distance, abs=1e-15)
-    table = CentreDistance(axes).pair(found, truth, -2.0)
+    table = CentreDistance(axes).pair(detections, truth, -2.0)
     assert table.schema == {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}
     assert {(detection, annotation): value for detection, annotation, value in table.rows()} == expected
     assert expected
@@ -40,24 +40,24 @@ def test_as_the_norm(axes: str, seed: int) -> None:
 
 def test_no_limit() -> None:
     """Argoverse 2 pairs at any distance."""
-    found, truth = objects(40, 0), objects(30, 1, crowds=True)
-    n_pairs = found.join(truth, on="cell").height
-    assert CentreDistance().pair(found, truth, -np.inf).height == n_pairs
+    detections, truth = objects(40, 0), objects(30, 1, crowds=True)
+    n_pairs = detections.join(truth, on="cell").height
+    assert CentreDistance().pair(detections, truth, -np.inf).height == n_pairs
 
 
 def test_equal_centres_have_no_distance() -> None:
-    found = objects(1, 3)
-    assert CentreDistance("xyz").pair(found, found.with_columns(is_crowd=False), -1.0).rows() == [(0, 0, 0.0)]
+    detections = objects(1, 3)
+    assert CentreDistance("xyz").pair(detections, detections.with_columns(is_crowd=False), -1.0).rows() == [(0, 0, 0.0)]
 
 
 def test_rows_without_a_cuboid() -> None:
-    found = pl.DataFrame({"cell": [1, 1], "cuboid_x": [0.0, None], "cuboid_y": [0.0, None]})
-    assert CentreDistance().pair(found, found.with_columns(is_crowd=False), -9.0).rows() == [(0, 0, 0.0)]
-    broken = found.with_columns(cuboid_y=pl.Series([0.0, 1.0]))
+    detections = pl.DataFrame({"cell": [1, 1], "cuboid_x": [0.0, None], "cuboid_y": [0.0, None]})
+    assert CentreDistance().pair(detections, detections.with_columns(is_crowd=False), -9.0).rows() == [(0, 0, 0.0)]
+    broken = detections.with_columns(cuboid_y=pl.Series([0.0, 1.0]))
     with pytest.raises(RowError, match=r"^annotations: cuboid_x is missing or not a finite number for row 2; supply"):
-        CentreDistance().pair(found, broken.with_columns(is_crowd=False), -9.0)
+        CentreDistance().pair(detections, broken.with_columns(is_crowd=False), -9.0)
     with pytest.raises(ColumnError, match=r"^detections: no column cuboid_z, needed to compare by minus the distance"):
-        CentreDistance("xyz").pair(found, found, -9.0)
+        CentreDistance("xyz").pair(detections, detections, -9.0)
 
 
 def test_axes() -> None:
@@ -91,8 +91,8 @@ def test_a_distance_that_is_the_threshold(strict: bool) -> None:
         headlines=("AP",),
     )  # fmt: skip
     evaluation = apf.evaluate(truth, rows | {"cuboid_x": [2.0, 0.5], "score": [0.9, 0.8]}, protocol)
-    found = evaluation.matches(iou_threshold=-2)["outcome"].to_list()
-    assert found == (["fp", "tp", "fn"] if strict else ["tp", "tp"])
+    outcomes = evaluation.matches(iou_threshold=-2)["outcome"].to_list()
+    assert outcomes == (["fp", "tp", "fn"] if strict else ["tp", "tp"])
     nearer = evaluation.matches(iou_threshold=-0.5)["outcome"].to_list()
     assert nearer.count("tp") == (0 if strict else 1)
     assert sorted(evaluation.pairs["similarity"].to_list()) == [-2.0, -0.5]

@@ -62,9 +62,9 @@ def expected_pairs(found: pl.DataFrame, truth: pl.DataFrame, least: float) -> di
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "least"), [(0, 1e-9), (1, 0.1), (2, 0.25)])
 def test_as_a_loop(seed: int, least: float) -> None:
-    found, truth = boxes(40, seed), boxes(30, seed + 10)
-    expected = expected_pairs(found, truth, least)
-    assert expected and pairs(found, truth, least) == expected
+    detections, truth = boxes(40, seed), boxes(30, seed + 10)
+    expected = expected_pairs(detections, truth, least)
+    assert expected and pairs(detections, truth, least) == expected
 
 
 @pytest.mark.parametrize("up", [0.0, 0.25, 0.5, 1.0])

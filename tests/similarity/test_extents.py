@@ -23,10 +23,10 @@ SIZES = pl.DataFrame({"image_id": [1, 2], "image_width": [100, 50], "image_heigh
 def table(name: str, **columns: list[Any]) -> pl.DataFrame:
     """A canonical table of shapes on image 1, annotations from 11."""
     number = len(next(iter(columns.values())))
-    given = {"image_id": [1] * number, "category_id": [1] * number} | columns
+    all_columns = {"image_id": [1] * number, "category_id": [1] * number} | columns
     if name == "annotations":
-        return canonical(name, given | {"annotation_id": list(range(11, 11 + number))})
-    return canonical(name, {"score": [0.5] * number} | given)
+        return canonical(name, all_columns | {"annotation_id": list(range(11, 11 + number))})
+    return canonical(name, {"score": [0.5] * number} | all_columns)
 
 
 def lengths(image: np.ndarray) -> dict[str, Any]:
@@ -74,10 +74,10 @@ each_table = pytest.mark.parametrize("name", ["annotations", "detections"])
 def test_boxes_are_made(columns: dict[str, list[Any]], boxes: list[tuple[float, ...]], name: str) -> None:
     frame = table(name, **columns)
     assert frame["x"].to_list() == [None, None]
-    made = with_boxes(name, frame, SIZES)
-    assert made.select(BOX).rows() == boxes
-    assert made.schema == frame.schema  # float columns, in their places
-    assert_frame_equal(made.drop(BOX), frame.drop(BOX))
+    frame_with_boxes = with_boxes(name, frame, SIZES)
+    assert frame_with_boxes.select(BOX).rows() == boxes
+    assert frame_with_boxes.schema == frame.schema  # float columns, in their places
+    assert_frame_equal(frame_with_boxes.drop(BOX), frame.drop(BOX))
 
 
 @each_table
@@ -89,9 +89,9 @@ def test_rows_of_tables_without_rows(columns: dict[str, list[Any]], name: str) -
 
 @each_shape
 def test_areas_that_were_given_stay(columns: dict[str, list[Any]], boxes: list[tuple[float, ...]]) -> None:
-    made = with_boxes("annotations", table("annotations", **columns, area=[7.0, None]), SIZES)
-    assert made["area"].to_list() == [7.0, boxes[1][4]]
-    assert made.select(BOX[:4]).rows() == [box[:4] for box in boxes]
+    annotations = with_boxes("annotations", table("annotations", **columns, area=[7.0, None]), SIZES)
+    assert annotations["area"].to_list() == [7.0, boxes[1][4]]
+    assert annotations.select(BOX[:4]).rows() == [box[:4] for box in boxes]
 
 
 @each_table
@@ -178,6 +178,6 @@ def test_far_corners_lose_no_digits() -> None:
     side = 0.5
     at = 1e6
     square = [at, at, at + side, at, at + side, at + side, at, at + side]
-    made = with_boxes("detections", table("detections", corners=[square]), SIZES)
-    assert made.select(BOX).row(0) == (at, at, side, side, side**2)
-    assert math.isfinite(made["area"][0])
+    detections = with_boxes("detections", table("detections", corners=[square]), SIZES)
+    assert detections.select(BOX).row(0) == (at, at, side, side, side**2)
+    assert math.isfinite(detections["area"][0])

@@ -310,9 +310,9 @@ def test_iou_of_polygons_is_that_of_the_reference(found: list[Any], expected: li
 
 def test_masks_pair_up_within_a_cell_only() -> None:
     full = as_text(np.ones((3, 3), dtype=bool))
-    found = frame([full, full], cell=[1, 2], image_id=[1, 1])
+    detections = frame([full, full], cell=[1, 2], image_id=[1, 1])
     expected = frame([full, full], cell=[2, 3], image_id=[1, 1], is_crowd=[False, False])
-    assert paired(found, expected) == {(1, 0): 1.0}
+    assert paired(detections, expected) == {(1, 0): 1.0}
 
 
 def test_boxes_that_overlap_without_a_common_pixel_are_no_pair() -> None:
@@ -495,9 +495,9 @@ def test_masks_of_an_image_of_unknown_size_must_agree() -> None:
 def test_masks_may_all_be_of_another_size_than_their_image() -> None:
     masks = [as_text(np.ones((4, 5), dtype=bool))]
     expected = frame(masks, [8], [10], image_id=[1], cell=[1], is_crowd=[False])
-    found = frame(masks, [8], [10], image_id=[1], cell=[1])
+    detections = frame(masks, [8], [10], image_id=[1], cell=[1])
     with pytest.warns(MaskSizeWarning) as caught:
-        assert MaskIoU().pair(found, expected, 0.5).rows() == [(0, 0, 1.0)]
+        assert MaskIoU().pair(detections, expected, 0.5).rows() == [(0, 0, 1.0)]
     assert [str(warning.message) for warning in caught] == [
         f"{table}: size of the run lengths differs from the image size for {table[:-1]}_id {row}; "
         "masks are compared without resizing; were images resized?"

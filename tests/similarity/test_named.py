@@ -154,14 +154,14 @@ def test_naming_one_brings_in_nothing_heavy() -> None:
 @pytest.mark.slow
 def test_no_similarity_is_recognised_by_its_type() -> None:
     names = {kind.__name__ for kind in (Similarity, *all_of(Similarity))}
-    found = {
+    calls = {
         f"{path}: {ast.unparse(node)}"
         for path, nodes in all_nodes().items()
         for node in nodes
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass")
         if names & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     }
-    assert found == {
+    assert calls == {
         "similarity/named.py: isinstance(value, Similarity)",
         "similarity/user.py: isinstance(other, UserSimilarity)",
     }

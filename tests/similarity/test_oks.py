@@ -96,9 +96,9 @@ TWO = OKS((0.125, 0.125))
 def test_by_hand(is_crowd: bool) -> None:
     # e = d² / 0.0625 / 16 / 2 = d² / 2
     truth = [person([1, 1, 2, 3, 3, 1], is_crowd=is_crowd), person([1, 1, 2, 9, 9, 0], is_crowd=is_crowd)]
-    found = [person([1, 2, 0, 3, 3, 0])]
+    detections = [person([1, 2, 0, 3, 3, 0])]
     half = np.exp(-0.5)
-    assert pairs(TWO, found, truth) == {(0, 0): pytest.approx((half + 1) / 2), (0, 1): pytest.approx(half)}
+    assert pairs(TWO, detections, truth) == {(0, 0): pytest.approx((half + 1) / 2), (0, 1): pytest.approx(half)}
 
 
 def test_without_visible_keypoints_the_enlarged_box_counts() -> None:
@@ -107,10 +107,10 @@ def test_without_visible_keypoints_the_enlarged_box_counts() -> None:
 
 
 def test_least_is_inclusive() -> None:
-    found, truth = [person([1, 2, 1, 3, 3, 1])], [person([1, 1, 2, 0, 0, 0])]
-    value = pairs(TWO, found, truth)[0, 0]
-    assert pairs(TWO, found, truth, least=value) == {(0, 0): value}
-    assert pairs(TWO, found, truth, least=value + 1e-12) == {}
+    detections, truth = [person([1, 2, 1, 3, 3, 1])], [person([1, 1, 2, 0, 0, 0])]
+    value = pairs(TWO, detections, truth)[0, 0]
+    assert pairs(TWO, detections, truth, least=value) == {(0, 0): value}
+    assert pairs(TWO, detections, truth, least=value + 1e-12) == {}
 
 
 @pytest.mark.parametrize("place", [1e200, 1e153])  # whose square is infinite, or is once it is divided

@@ -45,8 +45,8 @@ class HalfMaskIoU(apf.similarity.MaskIoU):
     ("similarity", "row"), [(Nearness(), BOX), (HalfMaskIoU(), MASK), (HalfMaskIoU(), MASK | BOX)], ids=["own", "lone", "boxed"]
 )
 def test_a_class_of_ones_own(similarity: apf.similarity.Similarity, row: dict[str, Any]) -> None:
-    found = apf.evaluate(TRUTH, [row], similarity=similarity, iou_thresholds=[0.4])
-    assert found.pairs["similarity"].to_list() == [0.5]
+    evaluation = apf.evaluate(TRUTH, [row], similarity=similarity, iou_thresholds=[0.4])
+    assert evaluation.pairs["similarity"].to_list() == [0.5]
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")

@@ -24,9 +24,9 @@ def test_bounds_leave_out_what_is_below_alone(found: list[dict[str, Any]], truth
 
 @given(people(17, most=2), st.floats(0, 3), st.sampled_from([0.3, 0.5, 0.9]))
 def test_poses_nearby(truth: list[dict[str, Any]], shift: float, least: float) -> None:
-    found = [row | {"keypoints": [number + shift for number in row["keypoints"]]} for row in truth]
-    expected = {pair: value for pair, value in pairs(OKS(), found, truth).items() if value >= least}
-    assert pairs(OKS(), found, truth, least) == expected
+    detections = [row | {"keypoints": [number + shift for number in row["keypoints"]]} for row in truth]
+    expected = {pair: value for pair, value in pairs(OKS(), detections, truth).items() if value >= least}
+    assert pairs(OKS(), detections, truth, least) == expected
 
 
 @pytest.mark.slow

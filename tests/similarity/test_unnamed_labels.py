@@ -45,9 +45,9 @@ def test_evaluation_and_checks_name_them(
     with pytest.warns(UnnamedCategoryWarning, match=message):
         apf.evaluate(truth, truth, "semantic")
     for findings in (apf.check(truth), apf.check(truth, truth)):
-        found = findings.filter(check="unnamed_label")
-        assert found["severity"].to_list() == ["warning"]
-        assert found["problem"].str.contains(message).all()
+        rows = findings.filter(check="unnamed_label")
+        assert rows["severity"].to_list() == ["warning"]
+        assert rows["problem"].str.contains(message).all()
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, ..
 
 def files_of(topic: Topic, set_: str, jobs: Iterable[str], data: Path) -> dict[str, tuple[Path, ...]]:
     """The files of each job that has some, see `input_files`."""
-    found = {job: input_files(topic, set_, job, data) for job in jobs}
-    return {job: files for job, files in found.items() if files}
+    inputs = {job: input_files(topic, set_, job, data) for job in jobs}
+    return {job: files for job, files in inputs.items() if files}
 
 
 def make_folder() -> None:
@@ -166,8 +166,8 @@ def measure_set(topic: Topic, set_: str, tools: list[str], files: Mapping[str, t
                         ended.setdefault(tool, f"{run['error']} in {job}")
                 else:
                     times[tool].append(run["wall"])
-                said = run.get("error") or f"{run['wall']:.3f} s, {run['peak']:,.0f} MB"
-                print(f"{set_} {job} {repetition + 1}/{runs} {tool}: {said}", file=sys.stderr, flush=True)
+                message = run.get("error") or f"{run['wall']:.3f} s, {run['peak']:,.0f} MB"
+                print(f"{set_} {job} {repetition + 1}/{runs} {tool}: {message}", file=sys.stderr, flush=True)
                 yield run
 
 
@@ -199,8 +199,8 @@ def describe(tools: list[str]) -> dict[str, str]:
 
 def write_page(topic: Topic, about: dict[str, str], runs: list[Run], options: argparse.Namespace) -> None:
     """Put the topic's table between its marks in docs/speed.md."""
-    given = {"topics": [topic.name], **{part: getattr(options, part) for part in ("sets", "jobs", "tools")}}
-    words = [word for part, names in given.items() if names for word in (f"--{part}", *names)]
+    choices = {"topics": [topic.name], **{part: getattr(options, part) for part in ("sets", "jobs", "tools")}}
+    words = [word for part, names in choices.items() if names for word in (f"--{part}", *names)]
     table = page(topic, about, runs, f'make bench BENCH="{" ".join([*words, "--runs", str(options.runs)])}"')
     put(PAGE, marked(topic.name, table))
 

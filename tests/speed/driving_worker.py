@@ -40,8 +40,8 @@ def ours(job: str, images: Any, annotations: Any, detections: Any) -> Run:
     }[job]
 
     def run() -> list[float]:
-        given = {"kitti": ("bbox", "bev", "3d"), "coco": ("bbox",)}.get(job, (None,))
-        evaluations = [apf.evaluate(dataset, detections, protocol=protocol, iou_type=iou_type) for iou_type in given]
+        iou_types = {"kitti": ("bbox", "bev", "3d"), "coco": ("bbox",)}.get(job, (None,))
+        evaluations = [apf.evaluate(dataset, detections, protocol=protocol, iou_type=iou_type) for iou_type in iou_types]
         return [dict(each.summary.rows())[name] for each in evaluations for name in numbers]
 
     return run
@@ -56,9 +56,9 @@ def nuscenes(images: Any, annotations: Any, detections: Any) -> Run:
     from nuscenes.eval.detection.data_classes import DetectionBox, DetectionMetrics
 
     def boxes(rows: Any) -> Any:
-        made = EvalBoxes()
+        eval_boxes = EvalBoxes()
         for image in images["image_id"]:
-            made.add_boxes(image, [])
+            eval_boxes.add_boxes(image, [])
         for row in rows.iter_rows(named=True):
             box = DetectionBox(
                 sample_token=row["image_id"],
@@ -70,8 +70,8 @@ def nuscenes(images: Any, annotations: Any, detections: Any) -> Run:
                 detection_score=row.get("score", -1.0),
                 attribute_name=row["attribute"],
             )
-            made.boxes[row["image_id"]].append(box)
-        return made
+            eval_boxes.boxes[row["image_id"]].append(box)
+        return eval_boxes
 
     sides, config = (boxes(annotations), boxes(detections)), config_factory("detection_cvpr_2019")
 
@@ -83,8 +83,8 @@ def nuscenes(images: Any, annotations: Any, detections: Any) -> Run:
                 metrics.add_label_ap(name, metres, calc_ap(each, config.min_recall, config.min_precision))
             has_none = {"traffic_cone": ("attr_err", "vel_err", "orient_err"), "barrier": ("attr_err", "vel_err")}.get(name, ())
             for error in ERRORS.values():
-                found = np.nan if error in has_none else calc_tp(data[config.dist_th_tp], config.min_recall, error)
-                metrics.add_label_tp(name, error, found)
+                mean_error = np.nan if error in has_none else calc_tp(data[config.dist_th_tp], config.min_recall, error)
+                metrics.add_label_tp(name, error, mean_error)
         return [metrics.mean_ap, *(metrics.tp_errors[error] for error in ERRORS.values()), metrics.nd_score]
 
     return run

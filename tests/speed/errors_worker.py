@@ -25,10 +25,10 @@ def apframe_steps(job: str) -> Any:
     import apframe as apf
 
     def read(gt: str, dt: str) -> Any:
-        truth, found = apf.read_coco(gt), apf.read_coco_results(dt)
+        truth, detections = apf.read_coco(gt), apf.read_coco_results(dt)
         if job == "evaluation":
-            return truth, found
-        evaluation = apf.evaluate(truth, found)
+            return truth, detections
+        evaluation = apf.evaluate(truth, detections)
         _ = evaluation.stats  # lazy until asked for
         return (evaluation,)
 

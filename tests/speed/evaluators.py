@@ -90,14 +90,14 @@ def verdicts(tool: str) -> dict[str, str]:
         expected = {(name, iou_type): run(name, iou_type) for name, types in cases.items() for iou_type in types}
         module, patch = PATCHES[tool]
         getattr(import_module(module), patch)()
-        found: dict[str, dict[str, str]] = {name: {} for name in cases}
+        outcomes: dict[str, dict[str, str]] = {name: {} for name in cases}
         for name, iou_type in expected:
             try:
-                given = run(name, iou_type)
-                found[name][iou_type] = "same" if is_same(expected[name, iou_type], given) else "other numbers"
+                numbers = run(name, iou_type)
+                outcomes[name][iou_type] = "same" if is_same(expected[name, iou_type], numbers) else "other numbers"
             except Exception as error:  # whatever a drop-in raises is the answer
-                found[name][iou_type] = type(error).__name__
-    return {name: summary(by_type) for name, by_type in found.items()}
+                outcomes[name][iou_type] = type(error).__name__
+    return {name: summary(by_type) for name, by_type in outcomes.items()}
 
 
 def summary(by_type: dict[str, str]) -> str:

@@ -152,10 +152,10 @@ def quality(pairs: list[tuple[str, str, Any, Any]]) -> dict[int, list[float]]:
     sums: dict[int, list[float]] = {}
     for *paths, expected, detected in pairs:
         maps = [np.array(Image.open(path), dtype=np.uint32) for path in paths]
-        truth, found = (pixels[..., 0] + 256 * pixels[..., 1] + 65_536 * pixels[..., 2] for pixels in maps)
-        key, counts = np.unique(truth.astype(np.uint64) << np.uint64(24) | found, return_counts=True)
+        truth, detections = (pixels[..., 0] + 256 * pixels[..., 1] + 65_536 * pixels[..., 2] for pixels in maps)
+        key, counts = np.unique(truth.astype(np.uint64) << np.uint64(24) | detections, return_counts=True)
         shared = {(int(k) >> 24, int(k) & 0xFFFFFF): int(n) for k, n in zip(key, counts, strict=True)}
-        areas = dict(zip(*(each.tolist() for each in np.unique(found, return_counts=True)), strict=True))
+        areas = dict(zip(*(each.tolist() for each in np.unique(detections, return_counts=True)), strict=True))
         of_truth, of_found = ({each["id"]: each for each in rows} for rows in (expected, detected))
         matched: set[tuple[str, int]] = set()
         for (a, d), n in shared.items():

@@ -88,18 +88,18 @@ def draw_objects(rng: np.random.Generator, kind: Kind, n_images: int, n: int) ->
 def draw_detections(rng: np.random.Generator, kind: Kind, n_images: int, objects: Columns) -> Columns:
     """Objects that are found, some of them again, and as many alarms as make up the number of detections."""
     n = round(n_images * kind.detections)
-    found = np.flatnonzero(rng.random(objects["image"].size) < 0.85)
-    found = np.concatenate([found, rng.choice(found, found.size // 5)])
-    alarms = draw_objects(rng, kind, n_images, max(n - found.size, 0))
-    error, m = rng.gamma(1.5, 1, (found.size, 1)) * kind.error, found.size
+    hits = np.flatnonzero(rng.random(objects["image"].size) < 0.85)
+    hits = np.concatenate([hits, rng.choice(hits, hits.size // 5)])
+    alarms = draw_objects(rng, kind, n_images, max(n - hits.size, 0))
+    error, m = rng.gamma(1.5, 1, (hits.size, 1)) * kind.error, hits.size
     seen = {
-        **{name: objects[name][found] for name in ("image", "class")},
-        "centre": objects["centre"][found] + rng.normal(0, 1, (m, 2)) * error,
-        "sides": objects["sides"][found] * np.exp(rng.normal(0, 0.05, (m, 3))),
-        "yaw": objects["yaw"][found] + rng.normal(0, 0.08, m),
-        "velocity": objects["velocity"][found] + rng.normal(0, 0.5, (m, 2)),
-        "corner": objects["corner"][found] + rng.normal(0, 30, (m, 2)) * error,
-        "extent": np.maximum(objects["extent"][found] * np.exp(rng.normal(0, 0.5, (m, 2)) * error), 41),
+        **{name: objects[name][hits] for name in ("image", "class")},
+        "centre": objects["centre"][hits] + rng.normal(0, 1, (m, 2)) * error,
+        "sides": objects["sides"][hits] * np.exp(rng.normal(0, 0.05, (m, 3))),
+        "yaw": objects["yaw"][hits] + rng.normal(0, 0.08, m),
+        "velocity": objects["velocity"][hits] + rng.normal(0, 0.5, (m, 2)),
+        "corner": objects["corner"][hits] + rng.normal(0, 30, (m, 2)) * error,
+        "extent": np.maximum(objects["extent"][hits] * np.exp(rng.normal(0, 0.5, (m, 2)) * error), 41),
     }
     rows = {name: np.concatenate([seen[name], alarms[name]]) for name in seen}
     logit = np.concatenate([1.5 - error[:, 0] / kind.error, np.full(n - m if n > m else 0, -1.5)])

@@ -26,7 +26,7 @@ def draw(n_images: int, seed: int = 20_262) -> tuple[dict[str, pl.DataFrame], pl
     generate, rng = runpy.run_path(str(GENERATE)), np.random.default_rng([seed, n_images])
     categories, images = generate["make_categories"](rng, CATEGORIES), generate["make_images"](rng, n_images)
     annotations = generate["make_annotations"](rng, images, categories, int(OBJECTS * n_images), crowds=0.0)
-    found = generate["make_detections"](rng, generate["Model"](), images, categories, annotations, DETECTIONS * n_images)
+    detections = generate["make_detections"](rng, generate["Model"](), images, categories, annotations, DETECTIONS * n_images)
     seen = annotations.group_by("category_id").agg(pl.col("image_id").n_unique().alias("image_count"))
     n_seen = pl.col("image_count").fill_null(0)
     frequency = pl.when(n_seen > 100).then(pl.lit("f")).when(n_seen > 10).then(pl.lit("c")).otherwise(pl.lit("r"))
@@ -43,7 +43,7 @@ def draw(n_images: int, seed: int = 20_262) -> tuple[dict[str, pl.DataFrame], pl
         not_exhaustive_category_ids=pl.col("present").list.head(INCOMPLETE),
     )
     truth = {"images": scenes.drop("checked", "present"), "categories": listed, "annotations": annotations}
-    return truth, found
+    return truth, detections
 
 
 def main() -> None:
@@ -53,10 +53,10 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for n in options.images:
-        truth, found = draw(n)
+        truth, detections = draw(n)
         text = json.dumps({name: table.to_dicts() for name, table in truth.items()}, separators=(",", ":"))
         (options.out / f"instances_{n}.json").write_text(text)
-        found.write_json(options.out / f"results_{n}.json")
+        detections.write_json(options.out / f"results_{n}.json")
 
 
 if __name__ == "__main__":

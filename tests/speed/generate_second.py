@@ -31,8 +31,8 @@ def main() -> None:
     tables = {name: pl.DataFrame(content[name], infer_schema_length=None) for name in ("images", "categories", "annotations")}
     tables["categories"] = generate["make_categories"](rng, tables["categories"].height)  # which knows how frequent they are
     for n in options.detections:
-        found = generate["make_detections"](rng, generate["MODELS"]["model_b"], *tables.values(), n)
-        found.write_json(options.out / f"second_{n}.json")
+        detections = generate["make_detections"](rng, generate["MODELS"]["model_b"], *tables.values(), n)
+        detections.write_json(options.out / f"second_{n}.json")
 
 
 if __name__ == "__main__":

@@ -184,10 +184,10 @@ def draw_masks(n: int) -> tuple[Row, list[Row]]:
     # what is found once, what is found again, and what is not there
     total = DETECTIONS * n
     size = np.sqrt(areas)
-    found = np.flatnonzero(rng.random(len(place)) < sigmoid(1.6 + 0.8 * np.minimum(np.log2(np.maximum(size, 1) / 64), 1)))
+    hits = np.flatnonzero(rng.random(len(place)) < sigmoid(1.6 + 0.8 * np.minimum(np.log2(np.maximum(size, 1) / 64), 1)))
     again = rng.choice(len(place), size=total // 3)
-    source = np.concatenate([found, again])[:total]
-    first = np.arange(len(source)) < len(found)
+    source = np.concatenate([hits, again])[:total]
+    first = np.arange(len(source)) < len(hits)
     error = np.where(first, 0.05, 0.22) * rng.lognormal(0, 0.6, len(source)) * (1 + 6 / np.maximum(size[source], 4))
     rows, owner = rows_of(parts, source)
     alarms = total - len(source)
@@ -249,9 +249,9 @@ def draw_keypoints(n: int) -> tuple[Row, list[Row]]:
     ]
 
     total = round(POSES * n)
-    found = np.flatnonzero(rng.random(len(place)) < sigmoid(2 + np.log2(tall / 150)))
-    source = np.concatenate([found, rng.choice(len(place), size=total // 2)])[:total]
-    first = np.arange(len(source)) < len(found)
+    hits = np.flatnonzero(rng.random(len(place)) < sigmoid(2 + np.log2(tall / 150)))
+    source = np.concatenate([hits, rng.choice(len(place), size=total // 2)])[:total]
+    first = np.arange(len(source)) < len(hits)
     error = np.where(first, 1.2, 4) * rng.lognormal(0, 0.7, len(source))  # in units of how far annotators differ
     off = rng.normal(0, 1, (len(source), *joints.shape)) * error[:, None, None] * sigmas[:, None]
     alarms = total - len(source)

@@ -28,9 +28,9 @@ def main() -> None:
         arguments = [str(word) for pair in {**sizes, "--detections": n_detections}.items() for word in pair]
         subprocess.run([sys.executable, GENERATE, "--out", folder, *arguments], check=True)
         truth = apf.read_coco(Path(folder) / "instances.json")
-        found = apf.read_coco_results(Path(folder) / f"detections_{n_detections}.json")
+        detections = apf.read_coco_results(Path(folder) / f"detections_{n_detections}.json")
         apf.write_dataset(truth, options.out / "truth", "voc")
-        apf.write_results(found, options.out / "results", "voc", dataset=truth)
+        apf.write_results(detections, options.out / "results", "voc", dataset=truth)
 
 
 if __name__ == "__main__":

@@ -81,13 +81,13 @@ class Grown:
     def of(cls, measured: Mapping[str, Any]) -> Grown:
         """From what the worker prints."""
         n, stages = measured["n_detections"], measured["stages"]
-        made = {name: stage["bytes"] / n for name, stage in stages.items()}
+        sizes = {name: stage["bytes"] / n for name, stage in stages.items()}
         return cls(
             cpu={name: 1e6 * stage["cpu"] / n for name, stage in stages.items()},
-            made=made,
+            made=sizes,
             files=measured["files"] / n,
             written=measured["written"] / n,
-            block=stages["merge"]["most"] / made["merge"],
+            block=stages["merge"]["most"] / sizes["merge"],
             **{name: measured[name] for name in ("n_images", "n_shards", "largest", "matching", "ranking")},
             n_detections=n,
         )
@@ -151,8 +151,8 @@ def growth_table(grown: Mapping[str, Grown]) -> list[str]:
     lines = head(["stage", "runs for"], [*(f"µs, {name}" for name in names), *(f"bytes, {name}" for name in names)])
     for stage, (name, where) in STAGES.items():
         took = [f"{each.cpu[stage]:.3f}" for each in grown.values()]
-        made = [f"{each.made[stage]:.1f}" if each.made[stage] else "" for each in grown.values()]
-        lines.append(row(name, where, *took, *made))
+        sizes = [f"{each.made[stage]:.1f}" if each.made[stage] else "" for each in grown.values()]
+        lines.append(row(name, where, *took, *sizes))
     lines.append(row("all stages", "", *(f"{each.total:.3f}" for each in grown.values()), *([""] * len(names))))
     for what, value in (("shards on disk", "files"), ("verdicts on disk", "written")):
         lines.append(row(what, "", *([""] * len(names)), *(f"{getattr(each, value):.1f}" for each in grown.values())))
@@ -211,7 +211,7 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
     each_image = 1e6 * whole["megabytes"] / whole["n_images"]
     memory = in_bytes(MACHINE)
     more = "a machine with more memory for it"
-    found = [
+    bounds = [
         (
             MACHINE / (part * base.in_a_block),
             f"{what} takes {memory} where it is ranked; it takes {in_bytes(BILLION * part * base.in_a_block)} at a billion",
@@ -222,7 +222,7 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
             (0.5, "a category that has half of all detections"),
         )
     ]
-    found += [
+    bounds += [
         (
             MACHINE / (images * each_image),
             f"the driver takes {memory} to number all images",
@@ -235,7 +235,7 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
         ),
         (U32 / images, "numbers of images no longer fit into 32 bits", "evaluate parts"),
     ]
-    return sorted(found)
+    return sorted(bounds)
 
 
 def limits_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:

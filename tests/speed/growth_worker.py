@@ -84,12 +84,12 @@ class Watch:
         @wraps(function)
         def call(*given: Any, **options: Any) -> Any:
             with self.stage(name):
-                made = function(*given, **options)
-            size = n_bytes(counted(made))
+                output = function(*given, **options)
+            size = n_bytes(counted(output))
             self.calls[name] = self.calls.get(name, 0) + 1
             self.bytes[name] = self.bytes.get(name, 0) + size
             self.most[name] = max(self.most.get(name, 0), size)
-            return made
+            return output
 
         return call
 
@@ -155,15 +155,15 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
             stats = [float(value) for value in evaluation.stats]
             ranking = peak.end()
         written = files(Path(work), "*")
-    found = pl.scan_parquet(f"{folder}/0*/detections.parquet").group_by("category_id").len().collect()
+    by_category = pl.scan_parquet(f"{folder}/0*/detections.parquet").group_by("category_id").len().collect()
     categories = pl.read_parquet(f"{folder}/categories.parquet").select("category_id").sort("category_id")
-    counts = categories.join(found, on="category_id", how="left", maintain_order="left")["len"].fill_null(0).to_numpy()
-    said = json.loads((Path(folder) / "shards.json").read_bytes())
-    sizes = {f"n_{name}": sum(said[f"n_{name}"].values()) for name in ("images", "annotations", "detections")}
+    counts = categories.join(by_category, on="category_id", how="left", maintain_order="left")["len"].fill_null(0).to_numpy()
+    manifest = json.loads((Path(folder) / "shards.json").read_bytes())
+    sizes = {f"n_{name}": sum(manifest[f"n_{name}"].values()) for name in ("images", "annotations", "detections")}
     return {
         **sizes,
         "largest": int(counts.max()),
-        "n_shards": len(said["n_images"]),
+        "n_shards": len(manifest["n_images"]),
         "n_categories": categories.height,
         "stats": stats,
         "stages": {
@@ -191,10 +191,10 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
     from apframe.scale.sharded_merge import Head, put_together
 
     ids = np.array_split(np.arange(n_images), n_shards)
-    said: dict[str, Any] = {"common": {}, "is_numbered": False, "last_number": -1, "unknown_images": []}
-    said |= {"heights": {"detections": 0, "annotations": 0}}
+    facts: dict[str, Any] = {"common": {}, "is_numbered": False, "last_number": -1, "unknown_images": []}
+    facts |= {"heights": {"detections": 0, "annotations": 0}}
     heads = [
-        Head(said | {"shard": f"{k:05d}"}, pl.Series("image_id", part), np.zeros(365, dtype=np.int64))
+        Head(facts | {"shard": f"{k:05d}"}, pl.Series("image_id", part), np.zeros(365, dtype=np.int64))
         for k, part in enumerate(ids)
     ]
     peak = Peak()

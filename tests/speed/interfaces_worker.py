@@ -54,8 +54,8 @@ def streaming() -> tuple[Any, Callable[[Any, Any], Any]]:
     import apframe as apf
 
     def read(gt: str, dt: str) -> Any:
-        found = apf.read_coco_results(dt).drop("detection_id")
-        parts = found.sort("image_id", maintain_order=True).partition_by("image_id", maintain_order=True)
+        detections = apf.read_coco_results(dt).drop("detection_id")
+        parts = detections.sort("image_id", maintain_order=True).partition_by("image_id", maintain_order=True)
         evaluator = apf.Evaluator(apf.read_coco(gt))
         batches = [pl.concat(parts[start : start + N_IMAGES]) for start in range(0, len(parts), N_IMAGES)]
         evaluator.update(batches[0])

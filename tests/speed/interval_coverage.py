@@ -89,25 +89,25 @@ STEP = (AveragePrecision(Step(), SPACING),)
 
 def intervals(both: Sequence[apf.Evaluation], options: Sampling) -> pl.DataFrame:
     """The tables of `intervals` and `compare` of two evaluations, from one pass: a row for a, b and b − a of each number."""
-    found = []
+    tables = []
     with warnings.catch_warnings(action="ignore"):
         for numbers in sample(both, options, [(0, 1)], with_bias=True):
             compared = numbers.compare(0, 1, 0.95)
-            made = {f"{numbers.metric}, b − a": compared | {"estimate": compared["difference"]}}
+            rows = {f"{numbers.metric}, b − a": compared | {"estimate": compared["difference"]}}
             for k, name in enumerate("ab"):
-                made[f"{numbers.metric} of {name}"] = numbers.describe(k, 0.95) | {"estimate": numbers.estimates[k]}
-            for number, columns in made.items():
+                rows[f"{numbers.metric} of {name}"] = numbers.describe(k, 0.95) | {"estimate": numbers.estimates[k]}
+            for number, columns in rows.items():
                 own = columns | {"n_units": numbers.n_units}
-                found.append(numbers.with_columns({"number": number}, {name: own[name] for name in LEVEL}))
-    return pl.concat(found)
+                tables.append(numbers.with_columns({"number": number}, {name: own[name] for name in LEVEL}))
+    return pl.concat(tables)
 
 
 def with_other_divisors(found: pl.DataFrame) -> pl.DataFrame:
     """`found`, and the numbers whose bias is known with other corrections, as if these were methods."""
-    known = found.filter(pl.col("bias").is_not_null(), method="influence")
-    estimate, se, n_units, bias = (known[name].to_numpy() for name in ("estimate", "se", "n_units", "bias"))
+    rows = found.filter(pl.col("bias").is_not_null(), method="influence")
+    estimate, se, n_units, bias = (rows[name].to_numpy() for name in ("estimate", "se", "n_units", "bias"))
     others = {name: describe(estimate, se, n_units, 0.95, bias * HALVES / other, (0, 1)) for name, other in OTHERS.items()}
-    return pl.concat([found, *(known.with_columns(pl.lit(name).alias("method"), **made) for name, made in others.items())])
+    return pl.concat([found, *(rows.with_columns(pl.lit(name).alias("method"), **columns) for name, columns in others.items())])
 
 
 def count(found: pl.DataFrame, truth: pl.DataFrame, n_images: int) -> pl.DataFrame:
@@ -222,8 +222,8 @@ categories is of all that have so many annotations in a sample, on average."""
 
 def table(rows: pl.DataFrame, on: str, values: Sequence[str], index: Sequence[str] = INDEX) -> str:
     """A Markdown table with a column for each of the values."""
-    made = rows.pivot(on, index=index, values=values, separator=", ")
-    return apf.to_markdown(made.rename(lambda name: name.removeprefix("right, ")))
+    pivot = rows.pivot(on, index=index, values=values, separator=", ")
+    return apf.to_markdown(pivot.rename(lambda name: name.removeprefix("right, ")))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

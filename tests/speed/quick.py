@@ -30,13 +30,13 @@ Key = tuple[str, str]  # set, job
 def ratios(runs: Iterable[Run]) -> dict[Key, tuple[float, str, float]]:
     """The seconds of apframe, and the fastest peer with its own."""
     cells = {key: cell for key, cell in summarize(runs).items() if not cell.error}
-    found = {}
+    times = {}
     for (set_, job, tool), cell in cells.items():
         peers = {key[2]: other.fastest for key, other in cells.items() if key[:2] == (set_, job) and key[2] != OURS}
         if tool == OURS and peers:
             best = min(peers, key=peers.__getitem__)
-            found[set_, job] = (cell.fastest, best, peers[best])
-    return found
+            times[set_, job] = (cell.fastest, best, peers[best])
+    return times
 
 
 def before(page: str) -> tuple[str, dict[Key, str]]:
@@ -74,9 +74,9 @@ def main() -> int:
     git = ("git", "rev-parse", "--short=8", "HEAD")
     commit = subprocess.run(git, capture_output=True, text=True, cwd=driver.ROOT, check=True).stdout.strip()
     says = f"On top of commit {commit}, {about['date']}, {about['machine']}: `make bench-quick`. {disturbance(every)}"
-    made = table(ratios(every), before(driver.PAGE.read_text()), says)
-    put(driver.PAGE, made)
-    print(made)
+    section = table(ratios(every), before(driver.PAGE.read_text()), says)
+    put(driver.PAGE, section)
+    print(section)
     wrong = [topic.name for topic, runs in measured if not all_equal(topic, runs)]
     if wrong or any(run["tool"] == OURS and "error" in run for run in every):
         print(f"FAILED: {', '.join(wrong) or OURS}", file=sys.stderr)

@@ -27,8 +27,8 @@ def main(_: str, job: str, gt: str, dt: str) -> None:
     wall, cpu = time.perf_counter(), cpu_seconds()
     answer = work(gt, dt)
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    dataset, found = answer if job == "read" else read(gt, dt)
-    rows = [frame.height for frame in (dataset.images, dataset.categories, dataset.annotations, found)]
+    dataset, detections = answer if job == "read" else read(gt, dt)
+    rows = [frame.height for frame in (dataset.images, dataset.categories, dataset.annotations, detections)]
     print(f'{{"stats": {rows}, "wall": {wall}, "cpu": {cpu}}}')
 
 

@@ -260,8 +260,8 @@ def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: st
         head += ["s per million", f"relative to {', '.join(topic.per_row)}", "anonymous MB"]
     lines = [f"| {' | '.join(head)} |", f"|---|---|{'--:|' * (len(head) - 2)}"]
     for set_, job in dict.fromkeys((run["set"], run["job"]) for run in runs):
-        found = [cells.get((set_, job, tool)) for tool in tools]
-        shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} / {cell.cpu:.3f} ({cell.peak:,.0f})" for cell in found]
+        row = [cells.get((set_, job, tool)) for tool in tools]
+        shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} / {cell.cpu:.3f} ({cell.peak:,.0f})" for cell in row]
         shown += of_rows(topic, cells, set_, job) if any(topic.per_row) else []
         lines.append(f"| {' | '.join([set_, topic.jobs[job].meaning, *shown])} |")
     says = f"{versions[OURS]}, {machine['date']}, {machine['machine']}: `{command}`. {disturbance(runs)}"

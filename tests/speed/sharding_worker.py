@@ -42,12 +42,12 @@ def main(tool: str, job: str, gt: str, dt: str) -> None:
         warm_truth, warm_found = sample_beside(gt, "bbox")
         take(warm_truth, warm_found, Path(folder) / "warm")
         wall, cpu = time.perf_counter(), cpu_seconds()
-        made = take(gt, dt, Path(folder) / "shards")
+        output = take(gt, dt, Path(folder) / "shards")
         wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
     if job == "shard":
-        stats = [sum(made[f"n_{name}"].values()) for name in ("images", "annotations", "detections")]
+        stats = [sum(output[f"n_{name}"].values()) for name in ("images", "annotations", "detections")]
     else:
-        stats = [made[0].images.height, made[0].annotations.height, made[1].height]
+        stats = [output[0].images.height, output[0].annotations.height, output[1].height]
     print(f'{{"stats": {stats}, "wall": {wall}, "cpu": {cpu}}}')
 
 

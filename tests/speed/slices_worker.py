@@ -33,25 +33,25 @@ def apframe_steps(job: str) -> Any:
     import apframe as apf
 
     def read(gt: str, dt: str, n: int, folder: str) -> Any:
-        truth, found = apf.read_coco(gt), apf.read_coco_results(dt)
+        truth, detections = apf.read_coco(gt), apf.read_coco_results(dt)
         images = truth.images.sort("image_id").with_columns(slice=pl.int_range(pl.len()) % n)
         truth = apf.Dataset(images, truth.categories, truth.annotations)
         if job == "anew":
             apf.write_coco(truth, Path(folder) / "truth.json")
             return str(Path(folder) / "truth.json"), dt
         if job == "stored":
-            apf.evaluate(truth, found).write_parquet(Path(folder) / "run")
+            apf.evaluate(truth, detections).write_parquet(Path(folder) / "run")
             return Path(folder) / "run", None
-        return truth, found
+        return truth, detections
 
-    def evaluate(truth: Any, found: Any) -> Any:
+    def evaluate(truth: Any, detections: Any) -> Any:
         if job == "stored":
             return apf.read_evaluation(truth).by("slice")
         if job == "plain":
-            return apf.evaluate(truth, found).summary
+            return apf.evaluate(truth, detections).summary
         if job == "object bins":
-            return apf.evaluate(truth, found).by(apf.bins("occlusion", [k / 10 for k in range(11)]))
-        return apf.evaluate(truth, found).by("slice")
+            return apf.evaluate(truth, detections).by(apf.bins("occlusion", [k / 10 for k in range(11)]))
+        return apf.evaluate(truth, detections).by("slice")
 
     return read, evaluate
 

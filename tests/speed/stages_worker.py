@@ -27,28 +27,28 @@ def main(tool: str, stage: str, gt: str, dt: str, iou_type: str = "bbox") -> Non
     import apframe as apf
 
     assert tool in TOOLS
-    made: dict[str, Any] = {}
+    products: dict[str, Any] = {}
 
     def read() -> None:
-        made["tables"] = apf.read_coco(gt, masks=iou_type == "segm"), apf.read_coco_results(dt)
+        products["tables"] = apf.read_coco(gt, masks=iou_type == "segm"), apf.read_coco_results(dt)
 
     def prepare() -> None:
-        made["evaluation"] = apf.evaluate(*made["tables"], iou_type=iou_type)
+        products["evaluation"] = apf.evaluate(*products["tables"], iou_type=iou_type)
 
     steps: dict[str, Callable[[], Any]] = {
         "read": read,
         "prepare": prepare,
-        "order and pair": lambda: made["evaluation"]._pipeline.rows,
-        "match": lambda: made["evaluation"]._pipeline.verdicts,
-        "rank": lambda: made["evaluation"].metrics,
+        "order and pair": lambda: products["evaluation"]._pipeline.rows,
+        "match": lambda: products["evaluation"]._pipeline.verdicts,
+        "rank": lambda: products["evaluation"].metrics,
     }
     wall = cpu = 0.0
     for name in list(STAGES)[: list(STAGES).index(stage) + 1]:
         wall, cpu = time.perf_counter(), cpu_seconds()
         steps[name]()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    truth, found = made["tables"]
-    counts = [truth.images.height, truth.categories.height, truth.annotations.height, found.height]
+    truth, detections = products["tables"]
+    counts = [truth.images.height, truth.categories.height, truth.annotations.height, detections.height]
     print(f'{{"stats": {counts}, "wall": {wall}, "cpu": {cpu}}}')
 
 

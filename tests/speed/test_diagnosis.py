@@ -81,13 +81,13 @@ def test_slices_of_comparisons(stats_of: Callable[..., list[float]]) -> None:
 def test_diagnoses(stats_of: Callable[..., list[float]], models: list[apf.Evaluation]) -> None:
     summary, thresholds = models[0].summary, models[0].thresholds(0.5)
     counts = models[0].per_image(0.5).select(pl.col("tp", "fp", "fn").sum()).row(0, named=True)
-    found = {job: stats_of(errors_worker.main, job, *SAMPLE[:2]) for job in ERRORS.jobs}
-    assert all(len(stats) == ERRORS.numbers for stats in found.values())
-    assert found["evaluation"][0] == pytest.approx(np.mean(summary["value"].to_numpy()))
-    assert found["thresholds"][0] == pytest.approx(thresholds["f1"].mean())
+    answers = {job: stats_of(errors_worker.main, job, *SAMPLE[:2]) for job in ERRORS.jobs}
+    assert all(len(stats) == ERRORS.numbers for stats in answers.values())
+    assert answers["evaluation"][0] == pytest.approx(np.mean(summary["value"].to_numpy()))
+    assert answers["thresholds"][0] == pytest.approx(thresholds["f1"].mean())
     cells = models[0].confusion(0.5)
     mistaken = cells.filter(pl.col("true_category_id") != pl.col("found_category_id"))["n"].sum()  # a false positive and a miss
-    assert found["confusion"][0] * cells.height == pytest.approx(sum(counts.values()) - mistaken)
+    assert answers["confusion"][0] * cells.height == pytest.approx(sum(counts.values()) - mistaken)
 
 
 def test_numbers_of_errors_are_those_of_hotcoco() -> None:
@@ -95,21 +95,21 @@ def test_numbers_of_errors_are_those_of_hotcoco() -> None:
     expected = {"ap": 0.457740667169, "dupe": 0.002697433657, "fp": 0.043084415339, "fn": 0.442760924889}
     expected |= {"duplicates": 70, "false positives": 19 + 33 + 21 + 70 + 665}
     _, compute, rows = errors_worker.apframe_steps("errors")
-    given = dict(rows(compute(apf.evaluate(*SAMPLE[:2]))))
-    assert given == pytest.approx(expected, abs=1e-11)
+    figures = dict(rows(compute(apf.evaluate(*SAMPLE[:2]))))
+    assert figures == pytest.approx(expected, abs=1e-11)
 
 
 def test_a_set_is_made_by_all_of_its_scripts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made: list[str] = []
+    scripts: list[str] = []
 
     def run(command: list[str | Path], *, check: bool) -> None:
         assert check
-        made.append(Path(command[1]).name)
+        scripts.append(Path(command[1]).name)
         assert command[2:4] == ["--out", tmp_path / "5k"]
 
     monkeypatch.setattr(subprocess, "run", run)
     files = driver.input_files(COMPARE, "450k", "twelve", tmp_path)
-    assert made == ["generate.py", "generate_second.py"]
+    assert scripts == ["generate.py", "generate_second.py"]
     assert files == tuple(tmp_path / "5k" / f"{name}.json" for name in ("instances", "detections_450000", "second_450000"))
 
 

@@ -83,12 +83,12 @@ def test_the_plan_is_a_hundred_times_the_largest_set() -> None:
 
 
 def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
-    found = growth.limits(BASE, WHOLE)
-    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
-    assert found[0][0] == pytest.approx(16e9 / 50)  # half of the detections, of 100 bytes each
-    assert found[0][1].endswith("it takes 50.0 GB at a billion")
-    assert "(10.0% of all detections)" in found[1][1]
-    assert found[1][0] == pytest.approx(1.6 * BILLION)
+    limits = growth.limits(BASE, WHOLE)
+    assert [at for at, *_ in limits] == sorted(at for at, *_ in limits)
+    assert limits[0][0] == pytest.approx(16e9 / 50)  # half of the detections, of 100 bytes each
+    assert limits[0][1].endswith("it takes 50.0 GB at a billion")
+    assert "(10.0% of all detections)" in limits[1][1]
+    assert limits[1][0] == pytest.approx(1.6 * BILLION)
     rows = growth.limits_table(BASE, WHOLE)
     assert rows[2].startswith("| 0.3 billion | ")
     assert rows[4].startswith("| 4.3 billion | numbers of rows")
@@ -169,8 +169,8 @@ def test_every_stage_takes_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     assert calls["pair"] == calls["match"] == calls["table"] == calls["write"] == 4
     assert calls["merge"] == 1
     assert (measured["n_detections"], measured["n_shards"]) == (600, 4)
-    found = pl.read_parquet(tmp_path / "*" / "detections.parquet")
-    assert measured["largest"] == found["category_id"].value_counts()["count"].max()
+    detections = pl.read_parquet(tmp_path / "*" / "detections.parquet")
+    assert measured["largest"] == detections["category_id"].value_counts()["count"].max()
     assert 0.1 < measured["stats"][1] < 0.9
     for phase in ("matching", "ranking"):
         assert 20 < measured[phase]["before"] <= measured[phase]["anonymous"] < measured[phase]["resident"]

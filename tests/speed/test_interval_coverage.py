@@ -29,8 +29,8 @@ def street() -> Population:
 def samples(key: str, estimates: list[float], half: float | None = 0.1) -> pl.DataFrame:
     """Intervals of samples: the estimate plus and minus `half`, which is also the standard error; None: there are none."""
     columns = {"key": key, "number": "AP of a", "method": "influence", "estimate": estimates, "n_units": 100}
-    made = pl.DataFrame(columns).with_columns(low=pl.col("estimate") - half, high=pl.col("estimate") + half)
-    return made.with_columns(se=pl.lit(half, pl.Float64), bias=pl.lit(None, pl.Float64))
+    intervals = pl.DataFrame(columns).with_columns(low=pl.col("estimate") - half, high=pl.col("estimate") + half)
+    return intervals.with_columns(se=pl.lit(half, pl.Float64), bias=pl.lit(None, pl.Float64))
 
 
 def truths(values: dict[str, float], per_image: float) -> pl.DataFrame:
@@ -40,8 +40,8 @@ def truths(values: dict[str, float], per_image: float) -> pl.DataFrame:
 
 def test_intervals_with_the_truth_are_counted() -> None:
     """0.5 is in three of four intervals, bounds included; the estimates spread by 0.2."""
-    found = pl.concat([samples("1", [0.25, 0.375, 0.5, 0.625], half=0.125), samples("1", [0.0], half=None)])
-    (row,) = count(found, truths({"1": 0.5}, per_image=0.2), n_images=100).iter_rows(named=True)
+    intervals = pl.concat([samples("1", [0.25, 0.375, 0.5, 0.625], half=0.125), samples("1", [0.0], half=None)])
+    (row,) = count(intervals, truths({"1": 0.5}, per_image=0.2), n_images=100).iter_rows(named=True)
     assert (row["of"], row["n"], row["shown"], row["right"]) == ("category with 12 to 25 annotations", 5, 4, 3)
     assert row["ratio"] == pytest.approx(0.125 / (0.125**2 * 5 / 3) ** 0.5)
     assert row["left"] == pytest.approx(0.4375 - 0.5)
@@ -49,17 +49,17 @@ def test_intervals_with_the_truth_are_counted() -> None:
 
 def test_categories_of_a_size_are_one_row() -> None:
     """Each counts as often as it shows an interval."""
-    found = pl.concat([samples("1", [0.4, 0.6, 0.4, 0.6]), samples("2", [0.9, 0.7]), samples("2", [0.0, 0.0], half=None)])
-    (row,) = count(found, truths({"1": 0.5, "2": 0.5}, per_image=2), n_images=100).iter_rows(named=True)
+    intervals = pl.concat([samples("1", [0.4, 0.6, 0.4, 0.6]), samples("2", [0.9, 0.7]), samples("2", [0.0, 0.0], half=None)])
+    (row,) = count(intervals, truths({"1": 0.5, "2": 0.5}, per_image=2), n_images=100).iter_rows(named=True)
     assert (row["of"], row["n"], row["shown"], row["right"]) == ("category with over 100 annotations", 8, 6, 4)
     assert row["left"] == pytest.approx((4 * 0 + 2 * 0.3) / 6)
 
 
 def test_the_bias_is_divided_by_other_numbers() -> None:
-    found = samples("1", [0.5]).with_columns(bias=pl.lit(0.1))
-    bias = dict(with_other_divisors(found).select("method", "bias").iter_rows())
+    intervals = samples("1", [0.5]).with_columns(bias=pl.lit(0.1))
+    bias = dict(with_other_divisors(intervals).select("method", "bias").iter_rows())
     assert bias == pytest.approx({"influence": 0.1, "no correction": 0, ".414": 0.1 * HALVES / (2**0.5 - 1), "1": 0.1 * HALVES})
-    centre = dict(with_other_divisors(found).select("method", (pl.col("low") + pl.col("high")) / 2).iter_rows())
+    centre = dict(with_other_divisors(intervals).select("method", (pl.col("low") + pl.col("high")) / 2).iter_rows())
     assert centre["no correction"] == pytest.approx(0.5)
     assert centre["1"] == pytest.approx(0.5 - 0.1 * HALVES)
 
@@ -103,8 +103,8 @@ def test_intervals_are_those_of_the_library(street: Population) -> None:
         a.compare(b, **options).with_columns(number=pl.format("{}, b − a", "metric"), estimate="difference"),
     ]
     expected = pl.concat(table.select("number", *LEVEL) for table in tables).sort("number")
-    found = street.intervals(Sampling(seed=4)).filter(key="all").sort("number")
-    assert_frame_equal(found.select("number", *LEVEL), expected)
+    intervals = street.intervals(Sampling(seed=4)).filter(key="all").sort("number")
+    assert_frame_equal(intervals.select("number", *LEVEL), expected)
 
 
 @pytest.mark.slow

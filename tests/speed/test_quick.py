@@ -13,9 +13,9 @@ def runs(tool: str, *walls: float) -> list[Run]:
 
 
 def test_a_rise_is_seen() -> None:
-    found = ratios([*runs("apframe", 0.3, 0.2), *runs("hotcoco", 0.4, 0.5), *runs("ultrafast-pycocotools", 0.25)])
-    assert found == {("45k", "warm"): (0.2, "ultrafast-pycocotools", 0.25)}
-    first = table(found, before("no table"), "On top of commit 1234abcd, today.")
+    times = ratios([*runs("apframe", 0.3, 0.2), *runs("hotcoco", 0.4, 0.5), *runs("ultrafast-pycocotools", 0.25)])
+    assert times == {("45k", "warm"): (0.2, "ultrafast-pycocotools", 0.25)}
+    first = table(times, before("no table"), "On top of commit 1234abcd, today.")
     assert before(f"a\n{first}\nb") == ("1234abcd", {("45k", "warm"): "0.80"})
     second = table({("45k", "warm"): (0.3, "hotcoco", 0.2), ("5m", "text"): (1, "hotcoco", 2)}, before(first), "On top.")
     assert second.splitlines() == [

@@ -48,12 +48,12 @@ def test_shards_come_out_the_same(shards: Path, tmp_path: Path) -> None:
 
 
 def test_shards_have_the_numbers_that_they_say(shards: Path) -> None:
-    said = json.loads((shards / "shards.json").read_bytes())
-    assert (said["format"], said["format_version"]) == ("apframe shards", 1)
-    assert said["n_images"] == {"00000": 20, "00001": 20, "00002": 21}
+    manifest = json.loads((shards / "shards.json").read_bytes())
+    assert (manifest["format"], manifest["format_version"]) == ("apframe shards", 1)
+    assert manifest["n_images"] == {"00000": 20, "00001": 20, "00002": 21}
     for name, total in (("images", 61), ("annotations", 400), ("detections", 1000)):
         counts = {folder.name: pl.read_parquet(folder / f"{name}.parquet").height for folder in sorted(shards.glob("0*"))}
-        assert said[f"n_{name}"] == counts
+        assert manifest[f"n_{name}"] == counts
         assert sum(counts.values()) == total
 
 
@@ -73,11 +73,11 @@ def test_rows_are_numbered_through_and_images_are_in_one_shard(shards: Path) -> 
 
 
 def test_shards_can_be_evaluated_and_scores_have_ties(shards: Path) -> None:
-    found = table(shards, "detections")
+    detections = table(shards, "detections")
     truth = apf.Dataset(table(shards, "images"), pl.read_parquet(shards / "categories.parquet"), table(shards, "annotations"))
-    summary = dict(apf.evaluate(truth, found).summary.iter_rows())
+    summary = dict(apf.evaluate(truth, detections).summary.iter_rows())
     assert 0.1 < summary["AP50"] < 0.9
-    assert found["score"].n_unique() < found.height
+    assert detections["score"].n_unique() < detections.height
 
 
 def test_the_command_writes_the_same(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +182,8 @@ def test_what_is_read_is_what_is_written(
         sharding_worker.main("apframe", job, *worker.sample_beside("", "bbox"))
         numbers.append(answer(capsys))
     truth = json.loads((Path(worker.STREET) / "instances.json").read_bytes())
-    found = json.loads((Path(worker.STREET) / "model_a.json").read_bytes())
-    assert numbers == [[len(truth["images"]), len(truth["annotations"]), len(found)]] * 3
+    detections = json.loads((Path(worker.STREET) / "model_a.json").read_bytes())
+    assert numbers == [[len(truth["images"]), len(truth["annotations"]), len(detections)]] * 3
     assert not list(tmp_path.iterdir())
 
 
@@ -198,12 +198,12 @@ ABOUT = {"versions": "apframe 0.5.0", "date": "2026-11-23", "machine": "2 cores,
 def test_the_page_compares_times_of_a_million_rows() -> None:
     runs = [run("5m", "in memory", 2.0), run("50m", "shards", 24.0, 3000.0)]
     runs.append({"set": "5m", "job": "ray", "tool": "apframe", "error": "skipped: Ray is not installed"})
-    made = page(SHARDS, ABOUT, runs, "make bench").splitlines()
-    assert made[0] == "| data | job | apframe | s per million | relative to 5m, in memory | anonymous MB |"
-    assert made[1] == "|---|---|--:|--:|--:|--:|"
-    assert made[2].endswith("| 2.000 / 2.000 (100) | 0.400 | 1.00 | 50 |")
-    assert made[3].endswith("| 24.000 / 24.000 (3,000) | 0.480 | 1.20 | 1,500 |")
-    assert made[4].endswith("| skipped: Ray is not installed |  |  |  |")
+    lines = page(SHARDS, ABOUT, runs, "make bench").splitlines()
+    assert lines[0] == "| data | job | apframe | s per million | relative to 5m, in memory | anonymous MB |"
+    assert lines[1] == "|---|---|--:|--:|--:|--:|"
+    assert lines[2].endswith("| 2.000 / 2.000 (100) | 0.400 | 1.00 | 50 |")
+    assert lines[3].endswith("| 24.000 / 24.000 (3,000) | 0.480 | 1.20 | 1,500 |")
+    assert lines[4].endswith("| skipped: Ray is not installed |  |  |  |")
     assert page(SHARDS, ABOUT, runs[1:2], "make bench").splitlines()[2].endswith("| 0.480 |  | 1,500 |")
 
 

@@ -56,11 +56,11 @@ ABOUT = {"versions": "apframe 0.5.0, hotcoco 1.3.0, numpy 2.4.6", "date": "2026-
 def test_the_page_has_a_row_for_each_job_and_its_conditions() -> None:
     runs = [*cell("hotcoco", 0.5, 0.3, 0.4), *cell("apframe", 0.2, peak=1234.5), broken("vernier", "> 600 s")]
     runs += cell("apframe", 0.1, job="loaded")
-    made = page(DETECTION, ABOUT, runs, "make bench").splitlines()
-    assert made[:2] == ["| data | job | apframe | hotcoco 1.3.0 | vernier |", "|---|---|--:|--:|--:|"]
-    assert made[2] == f"| 450k | {DETECTION.jobs['warm'].meaning} | 0.200 / 0.400 (1,234) | 0.400 / 0.800 (100) | > 600 s |"
-    assert made[3] == f"| 450k | {DETECTION.jobs['loaded'].meaning} | 0.100 / 0.200 (100) |  |  |"
-    assert " ".join(made[5:]) == (
+    lines = page(DETECTION, ABOUT, runs, "make bench").splitlines()
+    assert lines[:2] == ["| data | job | apframe | hotcoco 1.3.0 | vernier |", "|---|---|--:|--:|--:|"]
+    assert lines[2] == f"| 450k | {DETECTION.jobs['warm'].meaning} | 0.200 / 0.400 (1,234) | 0.400 / 0.800 (100) | > 600 s |"
+    assert lines[3] == f"| 450k | {DETECTION.jobs['loaded'].meaning} | 0.100 / 0.200 (100) |  |  |"
+    assert " ".join(lines[5:]) == (
         "apframe 0.5.0, 2026-11-22, 2 cores, a CPU: `make bench`. Other processes used 0% of a core meanwhile."
     )
 

@@ -30,12 +30,12 @@ def main(tool: str, job: str, gt: str, dt: str) -> None:
     import apframe as apf
 
     def evaluate(number: int) -> list[float]:
-        truth, found = tables[number % len(tables)]
-        evaluation = apf.evaluate(truth, found)
+        truth, detections = tables[number % len(tables)]
+        evaluation = apf.evaluate(truth, detections)
         _ = evaluation.metrics
         return [float(value) for value in evaluation.stats]
 
-    tables = [(apf.read_coco(truth), apf.read_coco_results(found)) for truth, found in (sample_beside(gt, "bbox"),)]
+    tables = [(apf.read_coco(truth), apf.read_coco_results(detections)) for truth, detections in (sample_beside(gt, "bbox"),)]
     evaluate(0)
     if job in ("one after the other", "at once"):
         apf.set_threads(1)

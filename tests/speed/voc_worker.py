@@ -37,14 +37,14 @@ def loop_steps() -> Any:
     from tests.parity.voc_reference import evaluate_voc
 
     def read(gt: str, dt: str) -> Any:
-        truth, found = json.loads(Path(gt).read_bytes())["annotations"], json.loads(Path(dt).read_bytes())
-        for row in (*truth, *found):
+        truth, detections = json.loads(Path(gt).read_bytes())["annotations"], json.loads(Path(dt).read_bytes())
+        for row in (*truth, *detections):
             row["x"], row["y"], row["width"], row["height"] = row["bbox"]
             row["difficult"] = bool(row.get("iscrowd"))
-        return truth, found
+        return truth, detections
 
-    def evaluate(truth: Any, found: Any) -> Any:
-        return evaluate_voc(truth, found, year=2007).items()
+    def evaluate(truth: Any, detections: Any) -> Any:
+        return evaluate_voc(truth, detections, year=2007).items()
 
     return read, evaluate
 

@@ -69,8 +69,8 @@ def assert_engines_agree(
 ) -> None:
     ap = pl.col("relevant").ap.average_precision("score", n_positives="n_positives", definition=definition, **options)
     expected = items.group_by("q").agg(ap=ap).sort("q")["ap"].to_list()
-    found = in_sql(connection, items, aggregate)
-    assert found == [value if value is None else pytest.approx(value, abs=1e-12, rel=0) for value in expected]
+    precisions = in_sql(connection, items, aggregate)
+    assert precisions == [value if value is None else pytest.approx(value, abs=1e-12, rel=0) for value in expected]
 
 
 @pytest.mark.slow
@@ -111,16 +111,16 @@ def test_levels_are_the_very_same_doubles(definition: str, connection: duckdb.Du
     items = items.with_columns(relevant=True, score=-pl.col("place").cast(pl.Float64))
     ap = pl.col("relevant").ap.average_precision("score", n_positives="n_positives", definition=definition)
     expected = items.group_by("q").agg(ap=ap).sort("q")["ap"]
-    found = in_sql(connection, items, f"average_precision(relevant, score, n_positives, definition := '{definition}')")
-    assert (pl.Series(found) - expected).abs().max() < 1e-12
+    precisions = in_sql(connection, items, f"average_precision(relevant, score, n_positives, definition := '{definition}')")
+    assert (pl.Series(precisions) - expected).abs().max() < 1e-12
 
 
 @pytest.mark.slow
 def test_average_precision_with_where_and_without_rows() -> None:
     tables = {"items": ITEMS.lazy()}
     ap = "average_precision(relevant, score, n_positives)"
-    found = sql.query(tables, f"SELECT q, {ap} AS ap FROM items WHERE score < 0.75 AND q <> 'c' GROUP BY q ORDER BY q")
-    assert found.rows() == [("a", pytest.approx((1 + 2 / 3) / 3)), ("b", 0.5)]
+    precisions = sql.query(tables, f"SELECT q, {ap} AS ap FROM items WHERE score < 0.75 AND q <> 'c' GROUP BY q ORDER BY q")
+    assert precisions.rows() == [("a", pytest.approx((1 + 2 / 3) / 3)), ("b", 0.5)]
     assert sql.query(tables, f"SELECT {ap} AS ap FROM items WHERE false")["ap"].to_list() == [None]
     assert sql.query(tables, f"SELECT q, {ap} AS ap FROM items WHERE false GROUP BY q").height == 0
     assert sql.query(tables, "SELECT average_precision(false, score, 0) AS ap FROM items")["ap"].to_list() == [None]

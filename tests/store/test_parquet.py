@@ -260,8 +260,8 @@ def test_every_file_says_what_it_is(tmp_path: Path) -> None:
     assert set(manifest.pop("tables")) == set(TABLES)
     for name in TABLES:
         footer = pl.read_parquet_metadata(tmp_path / "run" / f"{name}.parquet")
-        said = {key: footer[f"apframe.{key}"] for key in ("table", "schema_version", "kind")}
-        assert said == {"table": name, "schema_version": "4", "kind": "detection"}
+        identity = {key: footer[f"apframe.{key}"] for key in ("table", "schema_version", "kind")}
+        assert identity == {"table": name, "schema_version": "4", "kind": "detection"}
         assert footer["apframe.set_id"] == manifest["set_id"]
         assert json.loads(footer["apframe.manifest"]) == manifest
 

@@ -53,15 +53,15 @@ def found_of(evaluation: apf.Evaluation) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize(("box_format", "relative"), EVERY)
 def test_frames_dicts_and_lists(box_format: str, relative: bool, tmp_path: Path) -> None:
-    given = rows(box_format, relative)
-    as_list = [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
-    columns = pl.DataFrame({name: given[name] for name in ("image_id", "category_id", "score")}).with_columns(
+    detections = rows(box_format, relative)
+    as_list = [dict(zip(detections, values, strict=True)) for values in zip(*detections.values(), strict=True)]
+    columns = pl.DataFrame({name: detections[name] for name in ("image_id", "category_id", "score")}).with_columns(
         **{name: written(box_format, relative)[:, k] for k, name in enumerate(BOX)}
     )
     path = tmp_path / "found.json"
     path.write_text(json.dumps(as_list))
     columns.write_parquet(tmp_path / "found.parquet")
-    for source in (given, pl.DataFrame(given), columns, as_list, path, tmp_path / "found.parquet"):
+    for source in (detections, pl.DataFrame(detections), columns, as_list, path, tmp_path / "found.parquet"):
         evaluation = apf.evaluate(TRUTH, source, box_format=box_format, relative=relative)
         assert found_of(evaluation) == pytest.approx(BOXES)
         assert evaluation.detections["area"].to_numpy() == pytest.approx(BOXES[:, 2] * BOXES[:, 3])
@@ -69,8 +69,8 @@ def test_frames_dicts_and_lists(box_format: str, relative: bool, tmp_path: Path)
 
 @pytest.mark.parametrize(("box_format", "relative"), EVERY)
 def test_annotations(box_format: str, relative: bool) -> None:
-    given = {name: values for name, values in rows(box_format, relative).items() if name != "score"}
-    truth = apf.Dataset(IMAGES, TRUTH.categories, given, box_format=box_format, relative=relative)
+    annotations = {name: values for name, values in rows(box_format, relative).items() if name != "score"}
+    truth = apf.Dataset(IMAGES, TRUTH.categories, annotations, box_format=box_format, relative=relative)
     assert_frame_equal(truth.annotations, TRUTH.annotations, check_exact=False)
 
 
@@ -84,26 +84,26 @@ def test_an_evaluator_reads_updates_alike(box_format: str, relative: bool) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ["x1 y1 x2 y2", "xmin ymin xmax ymax", "XMin YMin XMax YMax", "left top right bottom"])
 def test_names_of_corners_need_no_option(names: str) -> None:
-    given = {name: values for name, values in rows("xyxy").items() if name != "bbox"}
-    given |= {name: written("xyxy")[:, k] for k, name in enumerate(names.split())}
-    assert found_of(apf.evaluate(TRUTH, given)) == pytest.approx(BOXES)
-    assert found_of(apf.evaluate(TRUTH, given, box_format="xyxy")) == pytest.approx(BOXES)
+    detections = {name: values for name, values in rows("xyxy").items() if name != "bbox"}
+    detections |= {name: written("xyxy")[:, k] for k, name in enumerate(names.split())}
+    assert found_of(apf.evaluate(TRUTH, detections)) == pytest.approx(BOXES)
+    assert found_of(apf.evaluate(TRUTH, detections, box_format="xyxy")) == pytest.approx(BOXES)
     with pytest.raises(ColumnError, match="hold boxes as xyxy, not as cxcywh; leave out box_format"):
-        apf.evaluate(TRUTH, given, box_format="cxcywh")
+        apf.evaluate(TRUTH, detections, box_format="cxcywh")
 
 
 @pytest.mark.parametrize(("names", "box_format"), [("x y w h", "cxcywh"), ("x y w h", "xywh"), ("cx cy w h", None)])
 def test_other_names(names: str, box_format: str | None) -> None:
-    given = {name: values for name, values in rows("xywh").items() if name != "bbox"}
-    given |= {name: written(box_format or "cxcywh")[:, k] for k, name in enumerate(names.split())}
-    assert found_of(apf.evaluate(TRUTH, given, box_format=box_format)) == pytest.approx(BOXES)
+    detections = {name: values for name, values in rows("xywh").items() if name != "bbox"}
+    detections |= {name: written(box_format or "cxcywh")[:, k] for k, name in enumerate(names.split())}
+    assert found_of(apf.evaluate(TRUTH, detections, box_format=box_format)) == pytest.approx(BOXES)
 
 
 @pytest.mark.slow
 def test_text_as_two_tools_write_it(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 10 20 40 60\ncat 100 50 160 120 difficult\n", b="dog 5 6 205 96\n")
-    found = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\ncat .3 1 2 9 9\n")
-    evaluation = apf.evaluate(truth, found, apf.VOC2012, box_format="xyxy")
+    detections = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\ncat .3 1 2 9 9\n")
+    evaluation = apf.evaluate(truth, detections, apf.VOC2012, box_format="xyxy")
     assert evaluation.dataset.annotations.select(*BOX, "ignore").rows() == [
         (10, 20, 30, 40, False), (100, 50, 60, 70, True), (5, 6, 200, 90, False)]  # fmt: skip
     assert evaluation.metrics.select("category_id", "ap", "n_positives").rows() == [("cat", 1, 1), ("dog", 1, 1)]
@@ -127,9 +127,9 @@ def test_rows_of_objects(header: str, tmp_path: Path) -> None:
 def test_ground_truth_that_says_it_itself_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "truth.json"
     apf.write_coco(TRUTH, path)
-    given = rows("xyxy")
+    detections = rows("xyxy")
     for truth in (path, json.loads(path.read_text()), TRUTH):
-        assert found_of(apf.evaluate(truth, given, box_format="xyxy")) == pytest.approx(BOXES)
+        assert found_of(apf.evaluate(truth, detections, box_format="xyxy")) == pytest.approx(BOXES)
     with pytest.raises(ParameterError, match="box_format: a Dataset defines how its boxes are written"):
         apf.read_dataset(TRUTH, box_format="xyxy")
 
@@ -251,12 +251,12 @@ def test_protocols_that_count_pixels_want_pixels() -> None:
 @pytest.mark.slow
 def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 10 20 40 60\n", b="dog 5 6 205 96\n")
-    found = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\n")
+    detections = text_folder(tmp_path / "found", a="cat .9 10 20 40 60\n", b="dog .8 5 6 205 96\n")
     for command in (
-        ["eval", truth, found, "--box-format", "xyxy", "--protocol", "voc2012"],
-        ["check", truth, found, "--box-format", "xyxy"],
+        ["eval", truth, detections, "--box-format", "xyxy", "--protocol", "voc2012"],
+        ["check", truth, detections, "--box-format", "xyxy"],
         ["convert", truth, tmp_path / "truth.json", "--to", "coco", "--box-format", "xyxy"],
-        ["convert", found, tmp_path / "found.json", "--to", "coco", "--results-of", truth, "--box-format", "xyxy"],
+        ["convert", detections, tmp_path / "found.json", "--to", "coco", "--results-of", truth, "--box-format", "xyxy"],
     ):
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in command])
@@ -265,5 +265,5 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     boxes = [row["bbox"] for row in json.loads((tmp_path / "truth.json").read_text())["annotations"]]
     assert boxes == [[10, 20, 30, 40], [5, 6, 200, 90]]
     with pytest.raises(SystemExit):
-        main(["eval", str(truth), str(found), "--box-format", "xyxy", "--relative"])
+        main(["eval", str(truth), str(detections), "--box-format", "xyxy", "--relative"])
     assert "--image-sizes" in capsys.readouterr().err

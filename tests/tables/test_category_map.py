@@ -196,8 +196,8 @@ def test_results_that_have_names() -> None:
         apf.evaluate(TRUTH, named, category_map=VEHICLES, join_by_name="categories")
     expected = merged_by_hand().metrics
     for column in ("category_id", "name"):
-        found = named.rename({"category_id": column})
-        ev = apf.evaluate(TRUTH, found, category_map=VEHICLES | {"van": "vehicle"}, join_by_name="categories")
+        detections = named.rename({"category_id": column})
+        ev = apf.evaluate(TRUTH, detections, category_map=VEHICLES | {"van": "vehicle"}, join_by_name="categories")
         assert_frame_equal(ev.metrics, expected)
 
 
@@ -209,8 +209,8 @@ def test_text_ids_that_are_names() -> None:
     )
     expected = merged_by_hand().summary
     for names in (["car", "car", "truck", "cat"], ["van", "vehicle", "truck", "cat"]):
-        found = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(names))
-        assert_frame_equal(apf.evaluate(truth, found, category_map=VEHICLES | {"van": "vehicle"}).summary, expected)
+        detections = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(names))
+        assert_frame_equal(apf.evaluate(truth, detections, category_map=VEHICLES | {"van": "vehicle"}).summary, expected)
 
 
 def test_detections_of_what_is_dropped_are_dropped_silently() -> None:
@@ -226,7 +226,9 @@ def test_unmapped_needs_a_map() -> None:
 
 @pytest.mark.slow
 def test_check_takes_the_map() -> None:
-    found = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(["van", "car", "truck", "cat"]))
+    detections = pl.DataFrame(FOUND).with_columns(category_id=pl.Series(["van", "car", "truck", "cat"]))
     by_name: Any = {"join_by_name": "categories"}
-    assert apf.check(TRUTH, found, **by_name).filter(severity="error")["check"].to_list() == ["unknown_reference"]
-    assert apf.check(TRUTH, found, category_map=VEHICLES | {"van": "vehicle"}, **by_name).filter(severity="error").is_empty()
+    assert apf.check(TRUTH, detections, **by_name).filter(severity="error")["check"].to_list() == ["unknown_reference"]
+    assert (
+        apf.check(TRUTH, detections, category_map=VEHICLES | {"van": "vehicle"}, **by_name).filter(severity="error").is_empty()
+    )

@@ -45,9 +45,9 @@ def as_lists(conditions: list[Any]) -> dict[str, dict[str, list[bool]]]:
     ("image_id = 3", [pl.col("image_id") == 3]),
 ])  # fmt: skip
 def test_sql_is_the_same_as_expressions(text: str, expressions: list[pl.Expr]) -> None:
-    found = as_lists([text])
-    assert found == as_lists(expressions)
-    assert any(any(mask) for of in found.values() for mask in of.values())
+    masks = as_lists([text])
+    assert masks == as_lists(expressions)
+    assert any(any(mask) for of in masks.values() for mask in of.values())
 
 
 def test_each_part_is_about_the_tables_that_have_its_columns() -> None:
@@ -92,15 +92,15 @@ def test_columns_with_values_are_no_conditions() -> None:
     with pytest.warns(NoAnnotationsWarning):
         evaluation = evaluate(dataset, [])
     expected = 'a condition is SQL text or an expression, not a column with its value; write where(pl.col("weather") == "fog")'
-    asked: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: evaluation.where(weather="fog"),  # type: ignore[arg-type]
         lambda: evaluation.where({"weather": "fog"}),  # type: ignore[arg-type]
         lambda: dataset.where(weather="fog"),  # type: ignore[arg-type]
         lambda: dataset.where({"weather": "fog"}),  # type: ignore[arg-type]
     ]
-    for ask in asked:
+    for call in calls:
         with pytest.raises(ParameterError, match=f"^{re.escape(expected)}$"):
-            ask()
+            call()
     with pytest.raises(ParameterError, match=re.escape("no column 'wether'; did you mean weather?")):
         dataset.where(wether="fog")  # type: ignore[arg-type]
 

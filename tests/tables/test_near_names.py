@@ -29,14 +29,14 @@ CASES: dict[str, tuple[list[str], list[str], str]] = {
 @pytest.mark.parametrize(("unknown", "known", "meant"), CASES.values(), ids=CASES)
 def test_images_that_were_probably_meant(unknown: list[str], known: list[str], meant: str) -> None:
     """Two names that there are, and a proposal if it fits one image."""
-    called = f"the images are called {known[0]!r}, {known[1]!r}"
-    assert say_names(pl.Series(unknown), pl.Series(known), "images") == f"{called}{'; ' * bool(meant)}{meant}"
+    sentence = f"the images are called {known[0]!r}, {known[1]!r}"
+    assert say_names(pl.Series(unknown), pl.Series(known), "images") == f"{sentence}{'; ' * bool(meant)}{meant}"
 
 
 def test_categories_that_were_probably_meant() -> None:
     """The nearest name, in any case."""
-    said = say_names(pl.Series(["Persn"]), pl.Series(["person", "car", "dog"]), "categories")
-    assert said == "the categories are called 'person', 'car'; did you mean person?"
+    message = say_names(pl.Series(["Persn"]), pl.Series(["person", "car", "dog"]), "categories")
+    assert message == "the categories are called 'person', 'car'; did you mean person?"
 
 
 def test_nothing_is_said_of_no_names() -> None:
@@ -54,9 +54,9 @@ def test_a_failing_join_shows_names_in_every_format(name: str, table: str, tmp_p
         key: truth.core(owner)[key].to_list()[:1] for owner, key in (("images", "image_id"), ("categories", "category_id"))
     }
     key = {"images": "image_id", "categories": "category_id"}[table]
-    found = pl.DataFrame({**first, "score": [0.5], **box}, strict=False).with_columns(pl.lit("nowhere").alias(key))
+    detections = pl.DataFrame({**first, "score": [0.5], **box}, strict=False).with_columns(pl.lit("nowhere").alias(key))
     with pytest.raises(UnknownIdError, match=f"unknown: 'nowhere'; the {table} are called '.+'"):
-        apf.read_results(found, dataset=truth, join_by_name=table)
+        apf.read_results(detections, dataset=truth, join_by_name=table)
 
 
 def test_ids_that_are_names_are_shown_too(tmp_path: Path) -> None:

@@ -35,15 +35,15 @@ def test_ids_of_truth_beyond_64_bits_are_to_be_text(key: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("key", ["image_id", "category_id", "detection_id"])
 def test_ids_of_detections_beyond_64_bits_are_to_be_text(key: str, tmp_path: Path) -> None:
-    found = frame(OBJECT | {"score": 0.5}, key)
-    found.write_csv(tmp_path / "found.csv")
-    found.write_parquet(tmp_path / "found.parquet")
-    found.write_ipc(tmp_path / "found.arrow")
-    sources: list[Any] = [found, *(tmp_path / f"found.{ending}" for ending in ("csv", "parquet", "arrow"))]
+    detections = frame(OBJECT | {"score": 0.5}, key)
+    detections.write_csv(tmp_path / "found.csv")
+    detections.write_parquet(tmp_path / "found.parquet")
+    detections.write_ipc(tmp_path / "found.arrow")
+    sources: list[Any] = [detections, *(tmp_path / f"found.{ending}" for ending in ("csv", "parquet", "arrow"))]
     for source in sources:
         with pytest.raises(RowError, match=key + " " + AS_TEXT):
             apf.read_results(source)
-    assert apf.read_results(found.with_columns(pl.col(key).cast(pl.String)))[key].to_list() == [str(HASH)]
+    assert apf.read_results(detections.with_columns(pl.col(key).cast(pl.String)))[key].to_list() == [str(HASH)]
 
 
 @pytest.mark.parametrize("key", ["image_id", "category_id", "id"])

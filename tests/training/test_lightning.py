@@ -286,8 +286,8 @@ def test_it_is_copied_pickled_and_inherited_from(base: type, truth: apf.Dataset)
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
 def test_real_trainers_log_the_numbers(package: str) -> None:
-    given = {"root": str(ROOT), "package": package, "processes": 1, "rank": None, "port": None}
-    assert run_kit("training", SCRIPT, given) == EXPECTED
+    arguments = {"root": str(ROOT), "package": package, "processes": 1, "rank": None, "port": None}
+    assert run_kit("training", SCRIPT, arguments) == EXPECTED
 
 
 @pytest.mark.slow
@@ -296,9 +296,9 @@ def test_real_trainers_log_the_numbers_of_two_processes() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    given = {"root": str(ROOT), "package": "lightning.pytorch", "processes": 2, "port": port}
+    arguments = {"root": str(ROOT), "package": "lightning.pytorch", "processes": 2, "port": port}
     with ThreadPoolExecutor(2) as both:
-        each = both.map(lambda rank: run_kit("training", SCRIPT, given | {"rank": rank}), range(2))
+        each = both.map(lambda rank: run_kit("training", SCRIPT, arguments | {"rank": rank}), range(2))
         assert [*each] == [EXPECTED] * 2
 
 

@@ -78,17 +78,17 @@ def run_script(truth: Truth, results: list[Row], iou_type: str, average: str = "
     computed = metric.compute()
 
     places = list(range(len(image_ids)))
-    found = results_of(outputs, places, iou_type)
-    expected = with_labels(with_own_areas(truth_of(targets, places), iou_type), found)
+    detections = results_of(outputs, places, iou_type)
+    expected = with_labels(with_own_areas(truth_of(targets, places), iou_type), detections)
     labels = [category["id"] for category in expected["categories"]]
-    per_class = [by_reference(expected, found, iou_type, [label]) for label in labels]
+    per_class = [by_reference(expected, detections, iou_type, [label]) for label in labels]
     if average == "micro":
         expected = with_labels(
             expected | {"annotations": [row | {"category_id": 0} for row in expected["annotations"]]},
-            found := [row | {"category_id": 0} for row in found],
+            detections := [row | {"category_id": 0} for row in detections],
         )
     assert list(computed) == [*KEYS, "map_per_class", "mar_100_per_class", "classes"]
-    stats = by_reference(expected, found, iou_type)
+    stats = by_reference(expected, detections, iou_type)
     assert [computed[key] for key in KEYS] == pytest.approx(stats.astype(np.float32).tolist(), rel=1e-7)
     assert all(isinstance(computed[key], np.float32) for key in KEYS)
     assert computed["classes"].tolist() == labels
@@ -135,8 +135,8 @@ def test_thresholds_are_what_torch_computes() -> None:
 
 def test_the_documented_example_has_its_documented_numbers() -> None:
     metric = MeanAveragePrecision()
-    found = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.536], "labels": [0]}
-    metric.update([found], [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}])
+    detections = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.536], "labels": [0]}
+    metric.update([detections], [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}])
     computed = {name: round(value.item(), 4) for name, value in metric.compute().items()}
     assert computed == dict.fromkeys(["map", "map_large", "mar_1", "mar_10", "mar_100", "mar_large"], 0.6) | {
         "map_50": 1, "map_75": 1, "map_small": -1, "map_medium": -1, "mar_small": -1, "mar_medium": -1,

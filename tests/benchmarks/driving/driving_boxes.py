@@ -51,7 +51,7 @@ def of_category(evaluation: apf.Evaluation, column: str, name: str = "car") -> l
 
 def generated(rng: np.random.Generator, names: list[str], n_images: int = 4, most: int = 8) -> tuple[list[Row], list[Row]]:
     """Annotations and detections, some near each other, some at the same place or with the same score."""
-    truth, found = [], []
+    truth, detections = [], []
     attributes = ["moving", "parked", None]
 
     def further() -> dict[str, Any]:
@@ -72,9 +72,9 @@ def generated(rng: np.random.Generator, names: list[str], n_images: int = 4, mos
                 rng.random(len(around)) < 0.3, rng.choice([0.0, 0.5, 1.0], len(around)), rng.normal(0, 1.2, len(around))
             )
             scores = rng.integers(1, 7, len(around)) / 8 if rng.random() < 0.4 else rng.random(len(around))
-            found += [
+            detections += [
                 cuboid(x + shift, score, image=f"i{image}", name=name, **further())
                 for x, shift, score in zip(around, shifts, scores, strict=True)
             ]
-    order = rng.permutation(len(found)).tolist()
-    return truth, [found[place] for place in order]
+    order = rng.permutation(len(detections)).tolist()
+    return truth, [detections[place] for place in order]

@@ -27,13 +27,13 @@ from nuscenes.eval.detection.data_classes import DetectionBox, DetectionMetrics
 from nuscenes.eval.detection.constants import TP_METRICS
 
 def boxes(rows):
-    made = EvalBoxes()
+    by_image = EvalBoxes()
     for image in given["images"]:
         own = [row for row in rows if row[0] == image]
-        made.add_boxes(image, [DetectionBox(sample_token=image, translation=row[1], size=row[2], rotation=row[3],
+        by_image.add_boxes(image, [DetectionBox(sample_token=image, translation=row[1], size=row[2], rotation=row[3],
             velocity=[float("nan") if value is None else value for value in row[4]], detection_name=row[5],
             detection_score=row[6], attribute_name=row[7]) for row in own])
-    return made
+    return by_image
 
 summaries = []
 for truth, found in given["sets"]:
@@ -59,12 +59,12 @@ config = DetectionCfg(eval_only_roi_instances=False)
 numbers = [0.5, 1.0, 2.0, 4.0, "ATE", "ASE", "AOE", "is_evaluated"]
 summaries = []
 for groups in given["sets"]:
-    made = [], []
+    sides = [], []
     for name, found, truth in groups:
         arrays = [np.array(rows, dtype=float).reshape(-1, 11) for rows in (found, truth)]
-        for array, result, into in zip(arrays, accumulate(*arrays, config), made):
+        for array, result, into in zip(arrays, accumulate(*arrays, config), sides):
             into += [{"category": name, "score": values[-1], **dict(zip(numbers, row))} for values, row in zip(array, result)]
-    tables = [pd.DataFrame(rows, columns=["category", "score", *numbers]).astype({"is_evaluated": bool}) for rows in made]
+    tables = [pd.DataFrame(rows, columns=["category", "score", *numbers]).astype({"is_evaluated": bool}) for rows in sides]
     summaries.append(summarize_metrics(*tables, config).mean().to_dict())
 print(json.dumps(summaries))
 """
@@ -84,14 +84,14 @@ def for_nuscenes(row: Row) -> list[Any]:
 
 
 def test_nuscenes() -> None:
-    made = [generated(np.random.default_rng(seed), ["car", "barrier", "traffic_cone", "bus"]) for seed in SEEDS]
-    for _, found in made:
-        found.sort(key=lambda row: row["image_id"])  # the kit takes sample after sample
-    sets = [[[for_nuscenes(row) for row in rows] for rows in both] for both in made]
+    scenes = [generated(np.random.default_rng(seed), ["car", "barrier", "traffic_cone", "bus"]) for seed in SEEDS]
+    for _, detections in scenes:
+        detections.sort(key=lambda row: row["image_id"])  # the kit takes sample after sample
+    sets = [[[for_nuscenes(row) for row in rows] for rows in both] for both in scenes]
     names = list(classes_of(apf.NUSCENES).names)
     expected = run_kit("nuscenes", OF_NUSCENES, {"sets": sets, "images": IMAGES, "names": names})
-    for (truth, found), summary in zip(made, expected, strict=True):
-        assert dict(evaluate(truth, found, apf.NUSCENES, IMAGES, names).summary.rows()) == pytest.approx(summary, abs=1e-9)
+    for (truth, detections), summary in zip(scenes, expected, strict=True):
+        assert dict(evaluate(truth, detections, apf.NUSCENES, IMAGES, names).summary.rows()) == pytest.approx(summary, abs=1e-9)
 
 
 def for_av2(rows: list[Row], image: str, name: str) -> list[list[float]]:
@@ -101,14 +101,16 @@ def for_av2(rows: list[Row], image: str, name: str) -> list[list[float]]:
 
 
 def test_av2() -> None:
-    made = [generated(np.random.default_rng(seed), ["REGULAR_VEHICLE", "BUS", "DOG"]) for seed in SEEDS]
+    scenes = [generated(np.random.default_rng(seed), ["REGULAR_VEHICLE", "BUS", "DOG"]) for seed in SEEDS]
     sets = []
-    for truth, found in made:
-        for number, row in enumerate(found):
+    for truth, detections in scenes:
+        for number, row in enumerate(detections):
             row["score"] = 0.05 + 0.9 * row["score"] + number / 1e6  # the kit leaves the order of equal scores open
-        groups = sorted({(row["image_id"], row["category_id"]) for row in [*truth, *found]})
-        sets.append([[name, for_av2(found, image, name), for_av2(truth, image, name)] for image, name in groups])
+        groups = sorted({(row["image_id"], row["category_id"]) for row in [*truth, *detections]})
+        sets.append([[name, for_av2(detections, image, name), for_av2(truth, image, name)] for image, name in groups])
     expected = run_kit("av2", OF_AV2, {"sets": sets})
     names = classes_of(apf.ARGOVERSE2).names
-    for (truth, found), summary in zip(made, expected, strict=True):
-        assert dict(evaluate(truth, found, apf.ARGOVERSE2, IMAGES, names).summary.rows()) == pytest.approx(summary, abs=1e-9)
+    for (truth, detections), summary in zip(scenes, expected, strict=True):
+        assert dict(evaluate(truth, detections, apf.ARGOVERSE2, IMAGES, names).summary.rows()) == pytest.approx(
+            summary, abs=1e-9
+        )

@@ -36,13 +36,13 @@ OVERLAPS = {"bev": from_above, "3d": in_space}
 
 def remembered(alike: Alike) -> Alike:
     """The same function, which is computed once for each pair of rows."""
-    known: dict[tuple[int, int], float] = {}
+    similarities: dict[tuple[int, int], float] = {}
 
     def look_up(one: Row, other: Row) -> float:
         pair = (id(one), id(other))
-        if pair not in known:
-            known[pair] = alike(one, other)
-        return known[pair]
+        if pair not in similarities:
+            similarities[pair] = alike(one, other)
+        return similarities[pair]
 
     return look_up
 

@@ -30,10 +30,10 @@ def made(
     images: list[dict[str, Any]] = IMAGES,
     categories: list[dict[str, Any]] = CATEGORIES,
     annotations: list[dict[str, Any]] = ANNOTATIONS,
-    found: list[dict[str, Any]] = FOUND,
+    detections: list[dict[str, Any]] = FOUND,
     **options: Any,
 ) -> apf.Evaluation:
-    return apf.evaluate(apf.Dataset(images, categories, annotations), pl.DataFrame(found), **options)
+    return apf.evaluate(apf.Dataset(images, categories, annotations), pl.DataFrame(detections), **options)
 
 
 def with_texts(rows: list[dict[str, Any]], *columns: str) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def changed(**values: Any) -> list[dict[str, Any]]:
     made(IMAGES[::-1], CATEGORIES[::-1], ANNOTATIONS[::-1]),
     made([row | {"file_name": f"{row['image_id']}.jpg", "image_width": 9, "image_height": 9} for row in IMAGES]),
     made(annotations=[row | {"is_crowd": False, "ignore": False, "occluded": True} for row in ANNOTATIONS]),
-    made(found=[]),
+    made(detections=[]),
     made(protocol=replace(apf.COCO, citation="as an earlier version cited it")),
 ], ids=["itself", "other order", "file names and sizes", "flags that say nothing", "no detections", "citation"])  # fmt: skip
 def test_the_same_ground_truth(other: apf.Evaluation) -> None:
@@ -75,7 +75,7 @@ def test_the_same_ground_truth(other: apf.Evaluation) -> None:
      'a and b differ in images: 2 only in b (7, 8); use on_images="common" for the 2 in both'),
     (lambda: made([IMAGES[0], {"image_id": 7}], annotations=ANNOTATIONS[:1]),
      'a and b differ in images: 1 only in a (2), 1 only in b (7); use on_images="common" for the 1 in both'),
-    (lambda: made([{"image_id": 7}], annotations=[], found=[]),
+    (lambda: made([{"image_id": 7}], annotations=[], detections=[]),
      "a and b differ in images: 2 only in a (1, 2), 1 only in b (7); they have no image in common"),
     (lambda: in_texts("image_id"), "a and b differ in the type of image_id: numbers and texts; evaluate both"),
     (lambda: in_texts("category_id"), "a and b differ in the type of category_id: numbers and texts"),
@@ -136,10 +136,10 @@ def test_every_evaluation_is_compared_with_the_first() -> None:
 def test_common_images() -> None:
     wide = made([*IMAGES, {"image_id": 7}])
     with pytest.warns(ImagesLeftOutWarning) as caught:
-        found = agree([wide, made(), wide], ["a", "b", "c"], "common")
+        evaluations = agree([wide, made(), wide], ["a", "b", "c"], "common")
     assert str(caught[0].message) == "compared on 2 images that all have; left out: 1 of a, 1 of c"
-    assert [each.dataset.images["image_id"].sort().to_list() for each in found] == [[1, 2]] * 3
-    assert [each.conditions for each in found] == [("2 images",), (), ("2 images",)]
+    assert [each.dataset.images["image_id"].sort().to_list() for each in evaluations] == [[1, 2]] * 3
+    assert [each.conditions for each in evaluations] == [("2 images",), (), ("2 images",)]
 
 
 def test_common_images_have_the_same_ground_truth() -> None:
@@ -154,7 +154,7 @@ def test_common_images_have_the_same_ground_truth() -> None:
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_no_common_image() -> None:
     with pytest.raises(NotComparableError, match=r"^a and b have no image in common; evaluate them on the same images$"):
-        agree([made(), made([{"image_id": 7}], annotations=[], found=[])], ["a", "b"], "common")
+        agree([made(), made([{"image_id": 7}], annotations=[], detections=[])], ["a", "b"], "common")
 
 
 def test_callers_without_the_option_do_not_name_it() -> None:
@@ -192,8 +192,8 @@ def test_masks_are_compared() -> None:
                 {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0, "segmentation": mask}
             ],
         }
-        found = [{"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": square}]
-        return apf.evaluate(truth, found, iou_type="segm")
+        detections = [{"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": square}]
+        return apf.evaluate(truth, detections, iou_type="segm")
 
     agree([masked(square), masked(square)], ["a", "b"])
     with pytest.raises(NotComparableError, match="annotations: mask differs for annotation_id 1"):

@@ -95,9 +95,9 @@ def test_estimates_are_the_numbers_themselves(a: apf.Evaluation) -> None:
         slices = a.intervals(by=key, n_resamples=10)
         expected = a.by(key)
         for metric in ("AP", "AP50", "APs", "AR1", "AR100"):
-            found = slices.filter(metric=metric)
-            assert found[key].to_list() == expected[key].to_list()
-            np.testing.assert_allclose(found["estimate"], expected[metric], rtol=0, atol=1e-12)
+            rows = slices.filter(metric=metric)
+            assert rows[key].to_list() == expected[key].to_list()
+            np.testing.assert_allclose(rows["estimate"], expected[metric], rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -110,20 +110,20 @@ def test_estimates_are_the_numbers_themselves(a: apf.Evaluation) -> None:
     ],
 )
 def test_slices_of_objects_and_named_ones(a: apf.Evaluation, by: Any) -> None:
-    found = a.intervals(by=by, metrics=["AP", "AR100"], n_resamples=5).filter(metric="AP")
+    intervals = a.intervals(by=by, metrics=["AP", "AR100"], n_resamples=5).filter(metric="AP")
     expected = a.by(*by) if isinstance(by, list) else a.by(by)
-    keys = found.columns[: found.columns.index("metric")]
-    assert_frame_equal(found.select(keys), expected.select(keys))
-    np.testing.assert_allclose(found["estimate"].fill_null(-1), expected["AP"].fill_null(-1), rtol=0, atol=1e-12)
+    keys = intervals.columns[: intervals.columns.index("metric")]
+    assert_frame_equal(intervals.select(keys), expected.select(keys))
+    np.testing.assert_allclose(intervals["estimate"].fill_null(-1), expected["AP"].fill_null(-1), rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow
 def test_the_parts_of_a_summary(three_frequencies: dict[str, Any]) -> None:
     """LVIS has numbers of rare, common and frequent categories."""
-    found = [
+    detections = [
         {"image_id": n, "category_id": k, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3) for n in range(10 * k + 10)
     ]
-    ev = apf.evaluate(three_frequencies, found, "lvis")
+    ev = apf.evaluate(three_frequencies, detections, "lvis")
     table = ev.intervals(n_resamples=50)
     assert table["metric"].to_list() == ev.summary["metric"].to_list()
     np.testing.assert_allclose(table["estimate"].fill_null(-1), ev.stats, rtol=0, atol=1e-12)
@@ -141,8 +141,8 @@ def test_rows_threads_and_other_metrics_change_nothing(case: Case, random: Any) 
     table = ev.intervals(n_resamples=70, seed=3)
     shuffled = {name: random.sample(rows, len(rows)) for name, rows in case.truth.items()}
     other = apf.evaluate(shuffled, case.results)
-    found = other.intervals(n_resamples=70, seed=3)
-    assert_frame_equal(found, table, abs_tol=1e-12)
+    other_table = other.intervals(n_resamples=70, seed=3)
+    assert_frame_equal(other_table, table, abs_tol=1e-12)
     one = ev.intervals(metrics="APm", n_resamples=70, seed=3)
     assert_frame_equal(one, table.filter(metric="APm"), abs_tol=1e-12)
 
@@ -170,9 +170,9 @@ def test_each_model_has_its_numbers_whatever_its_place(a: apf.Evaluation, b: apf
         for column, each in (("estimate_a", one), ("estimate_b", two)):
             own = each.by(*([by] if by else []))
             keys = own.columns[: own.columns.index("AP")]
-            found = table.join(own.select(*keys, "AP"), on=keys, nulls_equal=True) if keys else own.select("AP").hstack(table)
-            assert found.height == own.height
-            np.testing.assert_allclose(found[column].fill_null(-1), found["AP"].fill_null(-1), rtol=0, atol=1e-12)
+            rows = table.join(own.select(*keys, "AP"), on=keys, nulls_equal=True) if keys else own.select("AP").hstack(table)
+            assert rows.height == own.height
+            np.testing.assert_allclose(rows[column].fill_null(-1), rows["AP"].fill_null(-1), rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -217,14 +217,16 @@ def test_weights_of_a_column() -> None:
         "images": [{"id": n, "copies": n % 3} for n in range(24)], "categories": [{"id": 1}],
         "annotations": [{"id": n, "image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9]} for n in range(24)],
     }  # fmt: skip
-    found = [{"image_id": n, "category_id": 1, "bbox": [n % 2 * 50, 0, 9, 9], "score": (7 * n % 24) / 24} for n in range(24)]
+    detections = [
+        {"image_id": n, "category_id": 1, "bbox": [n % 2 * 50, 0, 9, 9], "score": (7 * n % 24) / 24} for n in range(24)
+    ]
     copies = [(n, 10 * n + k) for n in range(24) for k in range(n % 3)]
     copied = truth | {
         "images": [{"id": new} for _, new in copies],
         "annotations": [truth["annotations"][old] | {"id": new, "image_id": new} for old, new in copies],  # type: ignore[operator]
     }
-    of_copies = [found[old] | {"image_id": new} for old, new in copies]
-    value = apf.evaluate(truth, found).intervals(metrics="AP", weights="copies", n_resamples=5)["estimate"][0]
+    of_copies = [detections[old] | {"image_id": new} for old, new in copies]
+    value = apf.evaluate(truth, detections).intervals(metrics="AP", weights="copies", n_resamples=5)["estimate"][0]
     assert value == pytest.approx(apf.evaluate(copied, of_copies)["AP"], abs=1e-12)
 
 
@@ -235,8 +237,8 @@ def test_nulls_where_there_is_nothing_to_say() -> None:
             {"id": n, "image_id": n, "category_id": 1 if n < 20 else 2, "bbox": [0, 0, 9, 9]} for n in range(24)
         ],
     }  # fmt: skip
-    found = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for n in range(10)]
-    table = apf.evaluate(truth, found).intervals(level="category", metrics="AP50", n_resamples=50)
+    detections = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for n in range(10)]
+    table = apf.evaluate(truth, detections).intervals(level="category", metrics="AP50", n_resamples=50)
     rows = table.select("category_id", pl.col("estimate").round(3), pl.col("low").is_null(), "n_units").rows()
     assert rows == [(1, 0.505, False, 30), (2, 0.0, True, 30), (3, None, True, 30)]  # only 4 images show a 2
 

@@ -30,11 +30,11 @@ STEP = 1e-6
 def under(part: SlicedEvaluation, lines: list[Headline], weights: np.ndarray) -> dict[str, np.ndarray]:
     """Headline numbers of one row under weights of the images, of shape (weightings,)."""
     every = with_terms(lines, part.protocol)
-    found = np.full((len(every), 1, weights.shape[1]), np.nan)
+    numbers = np.full((len(every), 1, weights.shape[1]), np.nan)
     for block in part.blocks():
-        resampled._fill(block, every, part.protocol, weights, found)
+        resampled._fill(block, every, part.protocol, weights, numbers)
     return {name: values[0] for name, values in compose({
-        line.metric: found[at] for at, line in enumerate(every)}, lines, part.protocol).items()}  # fmt: skip
+        line.metric: numbers[at] for at, line in enumerate(every)}, lines, part.protocol).items()}  # fmt: skip
 
 
 @pytest.mark.slow(every=True)
@@ -114,10 +114,10 @@ def test_standard_errors_are_those_of_the_bootstrap(a: apf.Evaluation, b: apf.Ev
 def test_a_standard_error_is_a_group_by(a: apf.Evaluation) -> None:
     """In SQL, by slice, by category, and of videos."""
     expected = dict(a.intervals().drop_nulls("se").select("metric", "se").rows())
-    found = dict(a.sql(
+    standard_errors = dict(a.sql(
         "SELECT metric, sqrt(count(*) / (count(*) - 1) * sum(influence * influence)) AS se FROM influence GROUP BY metric"
     ).rows())  # fmt: skip
-    assert expected == pytest.approx({metric: found[metric] for metric in expected}, rel=1e-9)
+    assert expected == pytest.approx({metric: standard_errors[metric] for metric in expected}, rel=1e-9)
     se = (pl.col("influence").pow(2).sum() * pl.len() / (pl.len() - 1)).sqrt()
     of_slices = a.influence("AP", by="weather").group_by("weather").agg(se=se)
     of_clear = a.intervals(metrics="AP", by="weather").filter(weather="clear")["se"][0]

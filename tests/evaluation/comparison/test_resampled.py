@@ -43,9 +43,10 @@ def tiny() -> tuple[dict[str, list[dict[str, object]]], list[dict[str, object]]]
     ],
 )
 def test_a_resample_is_an_evaluation_of_copied_images(by: list[Any], level: str, options: dict[str, Any]) -> None:
-    truth, found = scene()
+    truth, detections = scene()
     numbers = sample(
-        [apf.evaluate(truth, found, **options)], Sampling(by=by, level=level, unit="video", n_resamples=3, method="bootstrap")
+        [apf.evaluate(truth, detections, **options)],
+        Sampling(by=by, level=level, unit="video", n_resamples=3, method="bootstrap"),
     )
     images = pl.DataFrame(truth["images"]).rename({"id": "image_id"})
     draws = np.concatenate(list(make_draws(images, "video", None, 3, 0).blocks(3)), axis=1)
@@ -53,7 +54,7 @@ def test_a_resample_is_an_evaluation_of_copied_images(by: list[Any], level: str,
         copies = [(row, 100 * row["id"] + c) for row, n in zip(truth["images"], counts, strict=True) for c in range(n)]
         rows, copied = (
             [row | {"image_id": new} for old, new in copies for row in table if row["image_id"] == old["id"]]
-            for table in (truth["annotations"], found)
+            for table in (truth["annotations"], detections)
         )
         again = truth | {
             "images": [old | {"id": new} for old, new in copies],
@@ -73,7 +74,7 @@ def scene() -> tuple[dict[str, list[Any]], list[Any]]:
     images = [{"id": n, "video": f"v{n // 2}", "weather": "fog" if n % 3 else "sun"} for n in range(12)]
     categories = [{"id": n, "name": f"c{n}", "supercategory": "one" if n < 3 else "two"} for n in (1, 2, 3)]
     annotations: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    detections: list[dict[str, Any]] = []
     for image in images:
         for _ in range(5):
             x, y, size = *rng.integers(0, 60, 2).tolist(), int(rng.choice([10, 40, 100]))
@@ -81,5 +82,5 @@ def scene() -> tuple[dict[str, list[Any]], list[Any]]:
             is_crowd = int(rng.random() < 0.2)
             annotations.append(row | {"id": len(annotations), "bbox": [x, y, size, size], "iscrowd": is_crowd})
             near = [{"bbox": [x + by, y, size, size]} for by in rng.integers(-5, 6, 2).tolist()]
-            found += [row | box | {"score": float(score)} for box, score in zip(near, rng.random(2), strict=True)]
-    return {"images": images, "categories": categories, "annotations": annotations}, found
+            detections += [row | box | {"score": float(score)} for box, score in zip(near, rng.random(2), strict=True)]
+    return {"images": images, "categories": categories, "annotations": annotations}, detections

@@ -57,14 +57,14 @@ def test_by_hand() -> None:
     at = {"area_range": "all", "iou_threshold": 0.5, "target": "outcome", "bins": "uniform", "n_bins": 10, "min_score": 0.0}
     expected = {"ece": 0.275, "mce": 0.35, "brier": 0.2175, "mean_gap": -0.25, "mae": (0.05 + 0.85 + 0.15 + 0.35) / 4}
     for row, average in enumerate(("detections", "categories")):
-        found = values(BY_HAND.calibration(0.5), row)
-        assert {name: found[name] for name in ("average", *at, "n")} == {"average": average} | at | {"n": 4}
-        assert {name: found[name] for name in MEASURES} == pytest.approx(expected, abs=1e-15)
+        calibration = values(BY_HAND.calibration(0.5), row)
+        assert {name: calibration[name] for name in ("average", *at, "n")} == {"average": average} | at | {"n": 4}
+        assert {name: calibration[name] for name in MEASURES} == pytest.approx(expected, abs=1e-15)
 
 
 def test_similarities_by_hand() -> None:
-    found = values(BY_HAND.calibration(0.5, n_bins=25, target="similarity"), 1)
-    assert (found["ece"], found["mae"]) == pytest.approx((0.3125, 0.3625), abs=1e-15)
+    calibration = values(BY_HAND.calibration(0.5, n_bins=25, target="similarity"), 1)
+    assert (calibration["ece"], calibration["mae"]) == pytest.approx((0.3125, 0.3625), abs=1e-15)
 
 
 def test_the_bins_by_hand() -> None:
@@ -113,8 +113,8 @@ def test_the_sample(model: str) -> None:
         apf.evaluate(STREET / "instances.json", STREET / f"model_{model}.json", iou_thresholds=[1e-9, 0.5]),
         SAMPLE[model],
     )
-    found = values(ev.calibration())
-    assert {name: found[name] for name in ("n", "ece", "mce", "brier")} == pytest.approx(
+    calibration = values(ev.calibration())
+    assert {name: calibration[name] for name in ("n", "ece", "mce", "brier")} == pytest.approx(
         {name: expected[name] for name in ("n", "ece", "mce", "brier")}, abs=5e-13
     )
     above = values(ev.calibration(min_score=0.3))
@@ -236,12 +236,13 @@ def test_the_counts_are_those_of_the_other_tables(family: str, data: st.DataObje
     rows = ev.reliability(0.3, bins=bins, min_score=score)
     right = (rows["mean_target"] * rows["n"]).sum()
     assert (right, rows["n"].sum() - right) == pytest.approx((of_images["tp"].sum(), of_images["fp"].sum()))
-    found = values(ev.calibration(0.3, bins=bins, min_score=score))
-    assert found["n"] == rows["n"].sum()
-    if found["n"]:
-        assert found["ece"] == pytest.approx((rows["gap"].abs() * rows["n"]).sum() / found["n"])
-        assert found["mce"] == pytest.approx(rows["gap"].abs().max()) and abs(found["mean_gap"]) <= found["ece"] + 1e-12
-        assert found["brier"] <= found["mae"] + 1e-12
+    calibration = values(ev.calibration(0.3, bins=bins, min_score=score))
+    assert calibration["n"] == rows["n"].sum()
+    if calibration["n"]:
+        assert calibration["ece"] == pytest.approx((rows["gap"].abs() * rows["n"]).sum() / calibration["n"])
+        assert calibration["mce"] == pytest.approx(rows["gap"].abs().max())
+        assert abs(calibration["mean_gap"]) <= calibration["ece"] + 1e-12
+        assert calibration["brier"] <= calibration["mae"] + 1e-12
 
 
 @pytest.mark.slow

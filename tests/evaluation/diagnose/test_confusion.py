@@ -161,11 +161,11 @@ def test_categories_above_each_other_are_not_mistaken() -> None:
             {"id": 1, "image_id": 1, "category_id": 2, "bbox": A}, {"id": 2, "image_id": 1, "category_id": 1, "bbox": B},
         ],
     }  # fmt: skip
-    found = [
+    detections = [
         {"image_id": 1, "category_id": category, "bbox": box, "score": score}
         for category, box, score in [(3, A, 0.9), (3, A, 0.8), (2, B, 0.7)]
     ]
-    table = apf.evaluate(truth, found, "open_images").confusion()
+    table = apf.evaluate(truth, detections, "open_images").confusion()
     # the copy of the cat is missed as an animal; a cat found where an animal is is background
     assert cells(table) == {(2, 3): 1, (1, None): 2, (None, 2): 1, (None, 3): 1}
 
@@ -185,10 +185,10 @@ def test_the_sample() -> None:
             assert tuple(table.filter(part)["n"].sum() for part in parts) == expected[model, score]
         if model == "a":
             off = ev.confusion().filter(TRUE != FOUND).sort("n", "true_category_id", descending=True).head(4)
-            found = {
+            confusions = {
                 (true.split()[-1], found.split()[-1], n) for true, found, n in off.select("true_name", "found_name", "n").rows()
             }
-            assert found == set(names)
+            assert confusions == set(names)
 
 
 def sums(table: pl.DataFrame, side: pl.Expr) -> dict[Any, int]:
@@ -235,7 +235,7 @@ def test_the_rule_as_a_plain_loop(scene: Any) -> None:
     ev = scene.evaluate()
     matches = ev.matches(0.3)
     annotations = {row["annotation_id"]: row for row in ev.dataset.annotations.to_dicts()}
-    found = {row["detection_id"]: row for row in ev.detections.to_dicts()}
+    detections = {row["detection_id"]: row for row in ev.detections.to_dicts()}
     missed = [key for key in annotations if key in set(matches.filter(pl.col("outcome") == "fn")["annotation_id"])]
     false = matches.filter(pl.col("outcome") == "fp").sort("score", "image_id", "detection_id", descending=[True, False, False])
     expected = set(matches.filter(pl.col("outcome") == "tp").select("detection_id", "annotation_id").rows())
@@ -243,8 +243,8 @@ def test_the_rule_as_a_plain_loop(scene: Any) -> None:
         best, most = None, 0.0
         for other in missed:
             row = annotations[other]
-            near = row["image_id"] == found[key]["image_id"] and row["category_id"] != found[key]["category_id"]
-            similarity = overlap(found[key], row) if near and not row["is_crowd"] else 0.0
+            near = row["image_id"] == detections[key]["image_id"] and row["category_id"] != detections[key]["category_id"]
+            similarity = overlap(detections[key], row) if near and not row["is_crowd"] else 0.0
             if similarity >= 0.3 and similarity > most:
                 best, most = other, similarity
         expected.add((key, best))
@@ -272,8 +272,8 @@ def test_the_rows_are_those_that_the_cells_count(family: str, data: st.DataObjec
         for name, frame in (("detection", ev.detections), ("annotation", ev.dataset.annotations))
     }
     for name, column in (("detection", "found_category_id"), ("annotation", "true_category_id")):
-        known = rows.drop_nulls(f"{name}_id").join(of_table[name], on=f"{name}_id", suffix="_known")
-        assert (known["image_id"] == known["image_id_known"]).all() and (known[column] == known["category_id"]).all()
+        pairs = rows.drop_nulls(f"{name}_id").join(of_table[name], on=f"{name}_id", suffix="_known")
+        assert (pairs["image_id"] == pairs["image_id_known"]).all() and (pairs[column] == pairs["category_id"]).all()
 
 
 @pytest.mark.slow

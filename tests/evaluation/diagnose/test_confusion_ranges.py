@@ -118,8 +118,8 @@ def test_many_candidates_for_each(annotations: list[tuple[int, int]], found: lis
 @pytest.mark.slow
 @pytest.mark.parametrize("matching", OF_LISTS)
 def test_every_matcher(matching: str) -> None:
-    found = [(1, [4, 0, 10, 10], 0.9), (1, A, 0.2), (2, A, 0.8), (2, MOVED, 0.5), (3, B, 0.4)]
-    ev = evaluated([(1, A), (2, MOVED), (1, B)], found, matching=matching, iou_thresholds=[0.4])
+    detections = [(1, [4, 0, 10, 10], 0.9), (1, A, 0.2), (2, A, 0.8), (2, MOVED, 0.5), (3, B, 0.4)]
+    ev = evaluated([(1, A), (2, MOVED), (1, B)], detections, matching=matching, iou_thresholds=[0.4])
     verify(ev, [0.1, 0.3, 0.45, 0.6, 0.85, 0.95], 0.4)
 
 

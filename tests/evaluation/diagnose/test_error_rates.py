@@ -126,8 +126,8 @@ def test_categories_without_detections_and_without_annotations() -> None:
 def test_values_of_the_sample(street: tuple[str, apf.Evaluation]) -> None:
     model, evaluation = street
     for name, table in (("lamr", evaluation.miss_rates(0.5)), ("cpm", evaluation.froc(0.5))):
-        found = tuple(table.filter(pl.col("name").is_in(["pedestrian", "car"]))[name])
-        assert found == pytest.approx(SAMPLE[model][name], abs=1e-6)
+        rates = tuple(table.filter(pl.col("name").is_in(["pedestrian", "car"]))[name])
+        assert rates == pytest.approx(SAMPLE[model][name], abs=1e-6)
         assert value(table, name, None) == pytest.approx(table.head(-1)[name].mean())
     assert evaluation.froc(0.5, interpolate=True).equals(evaluation.froc(0.5))
 
@@ -161,8 +161,8 @@ def test_bad_options() -> None:
 def test_tables_of_sql_are_those_of_the_lowest_threshold() -> None:
     evaluation = evaluate(FOUR, FOUND, iou_thresholds=[0.5, 0.75])
     for name, table in (("lrp", evaluation.lrp()), ("miss_rates", evaluation.miss_rates()), ("froc", evaluation.froc())):
-        found = evaluation.sql(f"SELECT * FROM {name}")
-        assert found.drop("area_range").equals(table.drop("name", "area_range"))
+        sql_table = evaluation.sql(f"SELECT * FROM {name}")
+        assert sql_table.drop("area_range").equals(table.drop("name", "area_range"))
         pooled = evaluate(FOUR, FOUND, agnostic=True)
         assert pooled.sql(f"SELECT count(*) FROM {name}").item() == 1
 

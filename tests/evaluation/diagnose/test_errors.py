@@ -289,8 +289,8 @@ def test_names_stand_behind_ids() -> None:
         "images": [{"id": 7, "file_name": "x.jpg"}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
         "annotations": [{"id": 5, "image_id": 7, "category_id": 1, "bbox": A}],
     }  # fmt: skip
-    found = [{"image_id": 7, "category_id": 2, "bbox": A, "score": 0.9}]
-    evaluation = apf.evaluate(truth, [*found, {"image_id": 7, "category_id": 2, "bbox": [50, 50, 9, 9], "score": 0.8}])
+    detections = [{"image_id": 7, "category_id": 2, "bbox": A, "score": 0.9}]
+    evaluation = apf.evaluate(truth, [*detections, {"image_id": 7, "category_id": 2, "bbox": [50, 50, 9, 9], "score": 0.8}])
     errors = evaluation.errors()
     assert errors.columns[1:5] == ["image_id", "file_name", "category_id", "name"]
     names = errors.select("error", "file_name", "name", "target_name")

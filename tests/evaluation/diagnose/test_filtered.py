@@ -52,13 +52,13 @@ def test_numbers_that_need_all_scores_are_doubted(name: str) -> None:
         "max_detections": [protocol.max_detections[-1]], "ap": [0.5], "recall": [0.5], "n_positives": [20],
         "n_detections": [20],
     })  # fmt: skip
-    found = Evaluated(
+    facts = Evaluated(
         n_annotations=20, n_detections=20, none_given=False, n_left_out=0, nothing_matches=False, is_pooled=False,
         detected=lambda: pl.Series([1]), scores=lambda: pl.Series([0.5, 0.9]),
         per_image=lambda: pl.Series([2] * 10), inputs=lambda: pytest.fail("not needed"),
     )  # fmt: skip
     with warnings.catch_warnings(record=True, action="always") as caught:
-        warn_of_metrics(metrics, found, protocol, None)
+        warn_of_metrics(metrics, facts, protocol, None)
     number = "AR" if name.startswith("PROPOSALS") else "AP"
     expected = f"the lowest score is 0.50; was a threshold applied before evaluation? {number} needs all scores"
     assert [str(each.message).partition(" (")[0] for each in caught] == [expected] * (name.split()[0] not in OTHERS)
@@ -119,15 +119,15 @@ def in_shards(folder: Path) -> apf.Evaluation:
 @pytest.mark.parametrize("evaluate", [in_memory, as_frame, as_coco_file, as_parquet, in_updates, in_shards])
 def test_however_results_come(evaluate: Callable[[Path], apf.Evaluation], tmp_path: Path) -> None:
     """The numbers are those of the filtered results: AP .160, where it is .268 with all of them."""
-    found: list[apf.Evaluation] = []
+    evaluations: list[apf.Evaluation] = []
 
     def evaluated() -> apf.Evaluation:
-        found.append(evaluate(tmp_path))
-        return found[0]
+        evaluations.append(evaluate(tmp_path))
+        return evaluations[0]
 
     where = " in model_a" if evaluate in (as_coco_file, as_parquet) else ""
     assert warned(evaluated) == [f"{SAID}{where}); write the results again with a score threshold of 0.001 or none"]
-    assert found[0].summary["value"][0] == pytest.approx(0.160, abs=5e-4)
+    assert evaluations[0].summary["value"][0] == pytest.approx(0.160, abs=5e-4)
 
 
 @pytest.mark.slow
@@ -144,8 +144,8 @@ def test_equal_scores_are_said_as_such(score: float) -> None:
     equal = [row | {"score": score} for row in json.loads(FULL.read_text())]
     problem = f"all detections have score {score}, so they are ranked in the order of the input"
     assert warned(lambda: apf.evaluate(TRUTH, equal)) == [f"{problem}; use the confidence of each detection as its score"]
-    found = apf.check(TRUTH, equal).filter(pl.col("check").is_in(["equal_scores", "filtered_results"]))
-    assert found.select("check", "problem", "remedy").rows() == [
+    findings = apf.check(TRUTH, equal).filter(pl.col("check").is_in(["equal_scores", "filtered_results"]))
+    assert findings.select("check", "problem", "remedy").rows() == [
         ("equal_scores", problem, "Use the confidence of each detection as its score.")
     ]
 

@@ -34,10 +34,10 @@ def test_masks_that_are_boxes_have_the_index_of_boxes() -> None:
     annotations = [row(place, id=4 * image + n, image_id=image) for image in (1, 2) for n, place in enumerate(places)]
     annotations[0] |= {"iscrowd": 1, "segmentation": {"size": [60, 60], "counts": [0, *[40, 20] * 39, 40, 1220]}}
     truth = {"images": images, "categories": [{"id": 1, "name": "a"}], "annotations": annotations}
-    found = [
+    detections = [
         row(place, image_id=1, score=0.9 - n / 10) for n, place in enumerate([(4, 4, 10, 9), (45, 44, 10, 10), (50, 0, 9, 9)])
     ]
-    boxes, masks = (apf.evaluate(truth, found, iou_type=kind).jaccard_index(0.5) for kind in ("bbox", "segm"))
+    boxes, masks = (apf.evaluate(truth, detections, iou_type=kind).jaccard_index(0.5) for kind in ("bbox", "segm"))
     assert_frame_equal(boxes, masks)
     assert boxes["jaccard_index"].max() > 0
 
@@ -47,10 +47,10 @@ def test_masks_that_are_boxes_have_the_index_of_boxes() -> None:
 def test_shards_have_the_same_index(tmp_path: Path) -> None:
     box = {"category_id": 1, "y": 0.0, "width": 90.0, "height": 90.0}
     truth = [box | {"image_id": k, "x": 100.0 * n, "ignore": n == 2} for k in (1, 2, 3) for n in range(3)]
-    found = [row | {"x": row["x"] + 5.0 * row["image_id"], "score": 0.2 * row["image_id"]} for row in truth[1:]]
+    detections = [row | {"x": row["x"] + 5.0 * row["image_id"], "score": 0.2 * row["image_id"]} for row in truth[1:]]
     sizes = {"image_id": [1, 2, 3], "image_width": [500] * 3, "image_height": [500] * 3}
     dataset = apf.Dataset(sizes, {"category_id": [1], "name": ["person"]}, pl.DataFrame(truth))
-    results = pl.DataFrame(found).drop("ignore")
+    results = pl.DataFrame(detections).drop("ignore")
     apf.write_shards(dataset, results, tmp_path / "shards", n=2)
     sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol="crowdhuman")
     assert_frame_equal(sharded.jaccard_index(), apf.evaluate(dataset, results, "crowdhuman").jaccard_index())

@@ -89,9 +89,9 @@ def test_intervals_and_spheres_have_their_own_words(protocol: str) -> None:
     detection, annotation, message = ELSEWHERE[protocol]
     cell = {"image_id": 1, "category_id": "nodule"}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": ["nodule"]}, pl.DataFrame([cell | annotation]))
-    found = pl.DataFrame([cell | detection | {"score": 0.5}] * 12)
+    detections = pl.DataFrame([cell | detection | {"score": 0.5}] * 12)
     with pytest.warns(NothingMatchesWarning, match=re.escape(message)):
-        _ = apf.evaluate(truth, found, protocol).summary
+        _ = apf.evaluate(truth, detections, protocol).summary
 
 
 SILENT: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {

@@ -34,20 +34,20 @@ def small_set() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Images with two objects each, some of which are found elsewhere or as the other category."""
     rng = np.random.default_rng(1)
     truth: dict[str, Any] = {"images": [], "categories": [{"id": 1}, {"id": 2}], "annotations": []}
-    found = []
+    detections = []
     for image, category in product(range(N), (1, 2)):
         box, depth = [0, 60 * category, 40, 40], float((image + category) % 2)
         truth["annotations"].append({"image_id": image, "category_id": category, "bbox": box, "depth": depth})
         shift, other = int(rng.integers(0, 45)), rng.random() < 0.3
         row = {"category_id": 3 - category if other else category, "bbox": [shift, *box[1:]], "depth": depth}
-        found.append({"image_id": image, "score": rng.random()} | row)
+        detections.append({"image_id": image, "score": rng.random()} | row)
     truth["images"] = [{"id": image, "weather": "fog" if image % 2 else "sun"} for image in range(N)]
-    return truth, found
+    return truth, detections
 
 
 def with_copies(n_copies: Sequence[int]) -> apf.Evaluation:
     """The set with so many copies of each image, judged by the area under the envelope."""
-    truth, found = small_set()
+    truth, detections = small_set()
     copies = [(old, 1000 * old + copy) for old in range(N) for copy in range(n_copies[old])]
 
     def rows(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def with_copies(n_copies: Sequence[int]) -> apf.Evaluation:
 
     images = [truth["images"][old] | {"id": new} for old, new in copies]
     annotations = [row | {"id": at} for at, row in enumerate(rows(truth["annotations"]))]
-    return apf.evaluate(truth | {"images": images, "annotations": annotations}, rows(found), "voc2012")
+    return apf.evaluate(truth | {"images": images, "annotations": annotations}, rows(detections), "voc2012")
 
 
 @pytest.mark.slow
@@ -77,12 +77,12 @@ def test_errors_follow_from_one_more_copy() -> None:
     for place, (table, own) in enumerate(zip(tables, keys, strict=True)):
         influence = np.array([each[place] - before[place] for each in more]) * many
         n = N if "weather" not in own else N / 2
-        wanted = np.sqrt(n / (n - 1) * (influence**2).sum(axis=0))
+        expected = np.sqrt(n / (n - 1) * (influence**2).sum(axis=0))
         got = table.sort(own)["se"].to_numpy()
-        known = np.isfinite(got)
-        assert known.sum() > len(got) / 2
-        np.testing.assert_allclose(got[known], wanted[known], rtol=0.05, atol=8e-3)
-        assert np.median(np.abs(got[known] - wanted[known])) < 1e-3
+        has_value = np.isfinite(got)
+        assert has_value.sum() > len(got) / 2
+        np.testing.assert_allclose(got[has_value], expected[has_value], rtol=0.05, atol=8e-3)
+        assert np.median(np.abs(got[has_value] - expected[has_value])) < 1e-3
 
 
 @pytest.mark.slow

@@ -45,8 +45,8 @@ def tiny() -> apf.Evaluation:
             for k, image, name, box in rows
         ],
     }
-    found = [(2, 1, [10, 10, 20, 20], 0.9), (1, 2, SIGN, 0.8), (3, 1, [1, 1, 9, 9], 0.7), (4, 1, [1, 1, 9, 9], 0.6)]
-    detections = [{"image_id": i, "category_id": c, "bbox": b, "score": s} for i, c, b, s in [*found, (1, 1, NEW, 0.4)]]
+    scored_boxes = [(2, 1, [10, 10, 20, 20], 0.9), (1, 2, SIGN, 0.8), (3, 1, [1, 1, 9, 9], 0.7), (4, 1, [1, 1, 9, 9], 0.6)]
+    detections = [{"image_id": i, "category_id": c, "bbox": b, "score": s} for i, c, b, s in [*scored_boxes, (1, 1, NEW, 0.4)]]
     return apf.evaluate(truth, detections, name="a")
 
 
@@ -96,10 +96,10 @@ def test_rows_of_other_tables_mark_their_annotations(tmp_path: Path) -> None:
     evaluation.write_tasks(misses, tmp_path / "tasks.xml")
     marked = apf.read_dataset(tmp_path / "tasks.xml").annotations.drop_nulls("doubt")
     assert set(marked["doubt"]) == {"miss"}
-    known = evaluation.dataset.annotations.join(misses.select("annotation_id"), on="annotation_id", how="semi")
-    assert sorted(marked["x"].round(6).to_list()) == sorted(known["x"].round(6).to_list())
-    found = evaluation.matches(0.5).filter(outcome="fn").head(3)
-    assert set(task_dataset(found, [evaluation]).annotations["doubt"].drop_nulls()) == {"fn"}
+    missed_annotations = evaluation.dataset.annotations.join(misses.select("annotation_id"), on="annotation_id", how="semi")
+    assert sorted(marked["x"].round(6).to_list()) == sorted(missed_annotations["x"].round(6).to_list())
+    false_negatives = evaluation.matches(0.5).filter(outcome="fn").head(3)
+    assert set(task_dataset(false_negatives, [evaluation]).annotations["doubt"].drop_nulls()) == {"fn"}
 
 
 @pytest.mark.slow

@@ -70,10 +70,10 @@ def test_each_key_is_there_once_and_detections_by_model(evaluation: apf.Evaluati
     other = apf.evaluate(TRUTH, FOUND.with_columns(head=pl.lit("z")))
     cards = find_cards([evaluation, other], 0.5)
     keys = ["weather", ["weather", "supercategory"], "head"]
-    found = slices_of_cards([evaluation, other], cards, keys)
-    assert [each.name for each in found] == ["weather", "supercategory", "head"]
-    assert found[2].values == ["x", "y", "z"]
-    assert set(pl.Series(lists(found[2], cards)).filter(cards["model"] == "b").explode().drop_nulls()) == {"z"}
+    slices = slices_of_cards([evaluation, other], cards, keys)
+    assert [each.name for each in slices] == ["weather", "supercategory", "head"]
+    assert slices[2].values == ["x", "y", "z"]
+    assert set(pl.Series(lists(slices[2], cards)).filter(cards["model"] == "b").explode().drop_nulls()) == {"z"}
 
 
 def test_named_slices_of_several_tables_hold_what_is_in_each(evaluation: apf.Evaluation) -> None:

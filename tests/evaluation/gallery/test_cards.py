@@ -33,11 +33,11 @@ def test_every_object_that_was_lost_or_won_has_a_card(models: list[apf.Evaluatio
     cards, changes = find_cards(models, 0.5), models[0].changes(models[1], 0.5)
     for change, model, found in (("lost", "b", "score_a"), ("won", "a", "score_b")):
         rows = cards.filter(change=change)
-        wanted = changes.filter(change=change)
+        expected = changes.filter(change=change)
         assert rows["model"].unique().to_list() == [model]
-        assert set(rows["annotation_id"]) == set(wanted["annotation_id"])
+        assert set(rows["annotation_id"]) == set(expected["annotation_id"])
         scores = rows.unique("annotation_id").sort("annotation_id")["found_score"]
-        assert scores.equals(wanted.sort("annotation_id")[found].alias("found_score"))
+        assert scores.equals(expected.sort("annotation_id")[found].alias("found_score"))
     # a false positive about an object that was lost or won is called by that
     added = changes.filter(change="fp_added")["detection_id_b"]
     assert set(cards.filter(change="added")["detection_id"]) <= set(added)
@@ -113,8 +113,8 @@ def test_rows_are_all_that_was_matched(models: list[apf.Evaluation]) -> None:
     for model, each in zip("ab", models, strict=True):
         matches, own = each.matches(0.5), rows.filter(of_model(model))
         for outcome, name in (("tp", "detection_id"), ("fp", "detection_id"), ("fn", "annotation_id")):
-            found = own.filter(outcome=outcome)[name]
-            assert found.is_unique().all() and set(found) == set(matches.filter(outcome=outcome)[name])
+            ids = own.filter(outcome=outcome)[name]
+            assert ids.is_unique().all() and set(ids) == set(matches.filter(outcome=outcome)[name])
         n_of = dict(each.errors(0.5)["error"].cast(pl.String).value_counts().rows())
         assert dict(own.drop_nulls("kind")["kind"].cast(pl.String).value_counts().rows()) == n_of
 

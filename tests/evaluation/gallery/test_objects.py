@@ -31,8 +31,8 @@ IMAGES = pl.Series([1, 3])  # 3 is empty
 
 
 def test_one_model() -> None:
-    found = objects_of([apf.evaluate(TRUTH, FOUND_A)], ["mine"], IMAGES, 0.5)
-    assert found.select("role", "outcome", "label", "title").rows() == [
+    objects = objects_of([apf.evaluate(TRUTH, FOUND_A)], ["mine"], IMAGES, 0.5)
+    assert objects.select("role", "outcome", "label", "title").rows() == [
         ("truth", "tp", "cat 0.90", "ground truth: cat 0.90, found, annotation 5"),
         ("truth", "tp", "cat 0.20", "ground truth: cat 0.20, found, annotation 6"),
         ("truth", "ignored", "cat", "ground truth: cat, ignored, annotation 7"),
@@ -46,33 +46,35 @@ def test_one_model() -> None:
 @pytest.mark.slow
 def test_two_models() -> None:
     both = [apf.evaluate(TRUTH, FOUND_A), apf.evaluate(TRUTH, FOUND_B)]
-    found = objects_of(both, ["mine", "theirs"], IMAGES, 0.5)
-    assert found.filter(role="truth").select("outcome", "label").rows() == [
+    objects = objects_of(both, ["mine", "theirs"], IMAGES, 0.5)
+    assert objects.filter(role="truth").select("outcome", "label").rows() == [
         ("tp", "cat 0.90, 0.76"),
         ("fn", "cat 0.20, missed by theirs"),
         ("ignored", "cat"),
     ]
     assert objects_of(both, ["mine", "theirs"], pl.Series([2]))["label"].to_list() == ["cat, missed"]
-    assert found.filter(role="b")["title"].to_list() == [
+    assert objects.filter(role="b")["title"].to_list() == [
         "theirs: cat 0.76, true positive, similarity 0.818 to annotation 5, detection 1"
     ]
 
 
 def test_a_lowest_score_makes_misses() -> None:
-    found = objects_of([apf.evaluate(TRUTH, FOUND_A)], ["mine"], IMAGES, 0.5, min_score=0.55)
-    assert found.filter(role="truth")["outcome"].to_list() == ["tp", "fn", "ignored"]
-    assert found.filter(role="a")["score"].to_list() == [0.6, 0.9]
+    objects = objects_of([apf.evaluate(TRUTH, FOUND_A)], ["mine"], IMAGES, 0.5, min_score=0.55)
+    assert objects.filter(role="truth")["outcome"].to_list() == ["tp", "fn", "ignored"]
+    assert objects.filter(role="a")["score"].to_list() == [0.6, 0.9]
 
 
 @pytest.mark.slow
 def test_outcomes_are_those_of_matches() -> None:
     ev = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
-    found = objects_of([ev], ["a"], ev.dataset.images["image_id"], 0.75)
+    objects = objects_of([ev], ["a"], ev.dataset.images["image_id"], 0.75)
     matches = ev.matches(0.75)
-    own = found.filter(role="a").sort("detection_id").select("detection_id", "annotation_id", pl.col("outcome").cast(pl.String))
+    own = (
+        objects.filter(role="a").sort("detection_id").select("detection_id", "annotation_id", pl.col("outcome").cast(pl.String))
+    )
     theirs = matches.drop_nulls("detection_id").sort("detection_id").select(own.columns)
     assert own.equals(theirs.with_columns(pl.col("outcome").cast(pl.String)))
-    missed = found.filter(role="truth", outcome="fn")["annotation_id"].sort()
+    missed = objects.filter(role="truth", outcome="fn")["annotation_id"].sort()
     assert missed.equals(matches.filter(outcome="fn")["annotation_id"].sort())
 
 
@@ -87,14 +89,14 @@ def test_the_shape_that_is_compared_is_there() -> None:
     }
     detection = {"image_id": 1, "category_id": 1, "score": 0.5}
     by_masks = apf.evaluate(truth, [detection | {"segmentation": square}], iou_type="segm")
-    found = with_outlines([by_masks], objects_of([by_masks], ["a"], IMAGES, 0.5))
-    assert found["outline"].to_list() == [[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]] * 2
-    assert "keypoints" not in found.columns
-    assert "M2 2l10 0 0 10-10 0z" in draw_objects(found)["shape"][0]
+    objects = with_outlines([by_masks], objects_of([by_masks], ["a"], IMAGES, 0.5))
+    assert objects["outline"].to_list() == [[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]] * 2
+    assert "keypoints" not in objects.columns
+    assert "M2 2l10 0 0 10-10 0z" in draw_objects(objects)["shape"][0]
     by_points = apf.evaluate(truth, [detection | {"keypoints": points}], similarity=apf.similarity.OKS(sigmas=(0.1, 0.1)))
-    found = objects_of([by_points], ["a"], IMAGES, 0.5)
-    assert found["skeleton"].to_list() == [[[1, 2]]] * 2
-    assert "M1 1L5 5" in draw_objects(found)["shape"][1]
+    objects = objects_of([by_points], ["a"], IMAGES, 0.5)
+    assert objects["skeleton"].to_list() == [[[1, 2]]] * 2
+    assert "M1 1L5 5" in draw_objects(objects)["shape"][1]
 
 
 def test_intervals_have_their_times_in_words() -> None:
@@ -105,9 +107,9 @@ def test_intervals_have_their_times_in_words() -> None:
         "annotations": [video | {"id": 1, "start_time": 2.0, "end_time": 6.0}],
     }
     ev = apf.evaluate(truth, [video | {"score": 0.5, "start_time": 2.0, "end_time": 5.04}], protocol="activitynet")
-    found = objects_of([ev], ["a"], pl.Series([1]), 0.5)
-    assert found["label"].to_list() == ["cat 0.50, 2.0 to 6.0 s", "cat 0.50, 2.0 to 5.0 s"]
-    assert 'd="M333.3 50H1000V66H333.3z"' in draw_objects(found)["shape"][0]
+    objects = objects_of([ev], ["a"], pl.Series([1]), 0.5)
+    assert objects["label"].to_list() == ["cat 0.50, 2.0 to 6.0 s", "cat 0.50, 2.0 to 5.0 s"]
+    assert 'd="M333.3 50H1000V66H333.3z"' in draw_objects(objects)["shape"][0]
 
 
 @pytest.mark.slow

@@ -163,8 +163,8 @@ def test_thumbnails_are_turned_and_grey_ones_of_16_bits_seen(folder: Path) -> No
     image.new("RGB", (20, 10), "red").save(folder / "turned.jpg", exif=exif)
     image.new("I;16", (20, 10), 128 * 256).save(folder / "deep.png")
     pictures = Pictures(folder, embed=True)
-    made = held(pictures, pictures.links(["turned.jpg", "deep.png"])["href"])
-    turned, deep = (image.open(BytesIO(b64decode(str(each).partition(",")[2]))) for each in made)
+    thumbnails = held(pictures, pictures.links(["turned.jpg", "deep.png"])["href"])
+    turned, deep = (image.open(BytesIO(b64decode(str(each).partition(",")[2]))) for each in thumbnails)
     assert turned.size == (10, 20)
     assert deep.getpixel((5, 5)) == (128, 128, 128)
 
@@ -184,8 +184,8 @@ def test_unknown_sizes_are_those_of_the_files(tmp_path: Path) -> None:
     images = pl.DataFrame({"image_id": [1, 2, 3], "file_name": ["a.png", "b.png", "c.png"]})
     unknown = (None, None)
     assert Pictures(tmp_path).sizes(images).rows() == [(1, 30, 20), (2, *unknown), (3, *unknown)]
-    known = images.with_columns(image_width=pl.Series([9, None, 7]), image_height=pl.Series([8, None, 6]))
-    assert Pictures(tmp_path).sizes(known).rows() == [(1, 9, 8), (2, *unknown), (3, 7, 6)]
+    sized_images = images.with_columns(image_width=pl.Series([9, None, 7]), image_height=pl.Series([8, None, 6]))
+    assert Pictures(tmp_path).sizes(sized_images).rows() == [(1, 9, 8), (2, *unknown), (3, 7, 6)]
 
 
 def test_whole_files_are_in_the_addresses(tmp_path: Path) -> None:

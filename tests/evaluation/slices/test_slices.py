@@ -204,12 +204,12 @@ LISTS: dict[str, list[list[str | None] | None]] = {
 @pytest.mark.parametrize("tables", [["images"], ["categories"], ["annotations"], ["annotations", "detections"], ["detections"]])
 @pytest.mark.parametrize("dtype", [pl.List(pl.String), pl.List(pl.Categorical)])
 def test_each_item_of_a_list_is_a_slice(tables: list[str], dtype: Any) -> None:
-    given = {"images": IMAGES, "categories": CATEGORIES, "annotations": ANNOTATIONS, "detections": DETECTIONS}
-    frames = {name: pl.DataFrame(columns) for name, columns in given.items()}
+    columns_by_table = {"images": IMAGES, "categories": CATEGORIES, "annotations": ANNOTATIONS, "detections": DETECTIONS}
+    frames = {name: pl.DataFrame(columns) for name, columns in columns_by_table.items()}
     for name in tables:
         frames[name] = frames[name].with_columns(pl.Series("tags", LISTS[name], dtype=dtype))
-    found = frames.pop("detections")
-    ev = apf.evaluate(apf.Dataset(**frames), found)
+    detections = frames.pop("detections")
+    ev = apf.evaluate(apf.Dataset(**frames), detections)
     table = ev.by("tags")
     items = sorted({item for name in tables for row in LISTS[name] for item in row or [] if item})
     assert table["tags"].to_list() == [*items, None]
@@ -260,8 +260,8 @@ def test_detections_beyond_annotations_are_in_outer_quantiles() -> None:
         {"category_id": [1]},
         {"image_id": [1] * 3, "category_id": [1] * 3, **boxes([3, 2, 1]), "n": [2, 4, 6]},
     )
-    found = {"image_id": [1] * 2, "category_id": [1] * 2, "score": [0.9, 0.8], **boxes([7, 9]), "n": [0, 8]}
-    halves = apf.evaluate(truth, found).by(apf.quantiles("n", 2))
+    detections = {"image_id": [1] * 2, "category_id": [1] * 2, "score": [0.9, 0.8], **boxes([7, 9]), "n": [0, 8]}
+    halves = apf.evaluate(truth, detections).by(apf.quantiles("n", 2))
     assert halves.select("n", "n_annotations", "n_detections").rows() == [("[2, 4)", 1, 1), ("[4, 6]", 2, 1)]
 
 
@@ -688,16 +688,16 @@ def many(n_images: int, n_categories: int, n_objects: int) -> apf.Evaluation:
     box = {name: rng.uniform(10, 90, n_objects) for name in ("x", "y", "width", "height")}
     values = {"size": rng.uniform(0, 1, n_objects), "depth": rng.uniform(0, 1, n_objects)}
     annotations = pl.DataFrame(place | box | values)
-    found = annotations.drop("depth").with_columns(
+    detections = annotations.drop("depth").with_columns(
         pl.col("x") + rng.normal(0, 5, n_objects), score=rng.uniform(0, 1, n_objects)
     )
-    false = found.with_columns(
+    false = detections.with_columns(
         pl.Series("category_id", rng.permutation(place["category_id"])), score=rng.uniform(0, 1, n_objects)
     )
     names = [f"category {number}" for number in range(n_categories)]
     categories = {"category_id": range(n_categories), "name": names}
     dataset = apf.Dataset({"image_id": range(n_images)}, categories, annotations)
-    return apf.evaluate(dataset, pl.concat([found, false]))
+    return apf.evaluate(dataset, pl.concat([detections, false]))
 
 
 @pytest.mark.slow

@@ -87,10 +87,10 @@ def test_thresholds_say_where_they_were_chosen() -> None:
 @pytest.mark.parametrize("criterion", ["f1", "f2", "lrp", "precision>=.7", "fppi<=.1", "score>=.3"])
 def test_on_the_data_they_were_chosen_on_the_counts_are_the_same(criterion: str, street: list[apf.Evaluation]) -> None:
     chosen = street[0].operating_points(criterion, 0.5)
-    found = street[0].at(chosen).by(level="category")
-    assert found.select("category_id", *COUNTS).rows() == chosen.select("category_id", *COUNTS).rows()
+    rows = street[0].at(chosen).by(level="category")
+    assert rows.select("category_id", *COUNTS).rows() == chosen.select("category_id", *COUNTS).rows()
     for rate in ("precision", "recall", "f1", "fppi"):
-        assert found[rate].to_list() == pytest.approx(chosen[rate].to_list(), abs=1e-12)
+        assert rows[rate].to_list() == pytest.approx(chosen[rate].to_list(), abs=1e-12)
     one = street[0].operating_points(criterion, 0.5, per_category=False)
     assert street[0].at(one).overall.select(COUNTS).row(0) == one.select(COUNTS).row(0)
 
@@ -129,11 +129,11 @@ def test_slices_of_objects_are_matched_again(street: list[apf.Evaluation]) -> No
 def test_slices_of_detections_leave_the_others_out() -> None:
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}],
              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}  # fmt: skip
-    found = [
+    detections = [
         {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": score, "source": source}
         for score, source in ((0.9, "lidar"), (0.8, "camera"), (0.1, "camera"))
     ]
-    cut = apf.evaluate(truth, found).at(0.5)
+    cut = apf.evaluate(truth, detections).at(0.5)
     assert cut.overall.select(COUNTS).row(0) == (1, 1, 0)
     assert cut.by("source").select("source", *COUNTS).rows() == [("camera", 1, 0, 0), ("lidar", 1, 0, 0)]
 
@@ -141,9 +141,9 @@ def test_slices_of_detections_leave_the_others_out() -> None:
 @pytest.mark.slow
 def test_policies_match_again_at_the_cut() -> None:
     """One annotation; .9 overlaps it by .43, .2 by 1: at .5 the first has it."""
-    found = [(1, 1, 0, 5, 0.9), (1, 1, 0, 10, 0.2)]
+    detections = [(1, 1, 0, 5, 0.9), (1, 1, 0, 10, 0.2)]
     for matching in ("similarity", "optimal"):
-        evaluation = evaluate([(1, 1, 0)], found, matching=matching)
+        evaluation = evaluate([(1, 1, 0)], detections, matching=matching)
         assert evaluation.at(0.1).overall.select(COUNTS).row(0) == (1, 1, 0)
         assert evaluation.at(0.5).overall.select(COUNTS).row(0) == (1, 0, 0)
 

@@ -33,13 +33,13 @@ def plain(counts: pl.DataFrame, images: pl.Series, unit: np.ndarray | None = Non
     )
     tp, fp, fn = of_image.select("tp", "fp", "fn").fill_null(0).to_numpy().T.astype(float)
     unit = np.arange(len(tp)) if unit is None else unit
-    found = {}
+    standard_errors = {}
     for name, above, below in zip(
         RATES, (tp, tp, 2 * tp, fp), (tp + fp, tp + fn, 2 * tp + fp + fn, np.ones(len(tp))), strict=True
     ):
         deviation = np.bincount(unit, above - above.sum() / below.sum() * below) / below.sum()
-        found[name] = float(np.sqrt(len(deviation) / (len(deviation) - 1) * (deviation**2).sum()))
-    return found
+        standard_errors[name] = float(np.sqrt(len(deviation) / (len(deviation) - 1) * (deviation**2).sum()))
+    return standard_errors
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_slices_and_categories(cut: CutEvaluation) -> None:
     each = cut.by("weather", level="category", intervals=True)
     assert each.height == 4 * 12
     assert each.select(pl.col("recall_low").null_count()).item() > 0
-    known = each.drop_nulls(["recall_low", "recall"])
-    assert known.select((pl.col("recall_low") <= pl.col("recall_high")).all()).item()
+    rows = each.drop_nulls(["recall_low", "recall"])
+    assert rows.select((pl.col("recall_low") <= pl.col("recall_high")).all()).item()
     objects = cut.by(apf.bins("occlusion", [0, 0.3, 1]), intervals=True)
     assert objects.select("recall_low").null_count().item() == 1  # without an occlusion, there are no annotations that count
 

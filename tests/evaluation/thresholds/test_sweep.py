@@ -84,11 +84,11 @@ def test_lrp_is_that_of_the_authors(street: tuple[str, apf.Evaluation]) -> None:
 
 
 def test_whole_groups_of_equal_scores_come_in_together() -> None:
-    found = [(1, 1, 500, 10, 0.9), (1, 1, 0, 9, 0.9), (2, 1, 0, 6, 0.9), (2, 1, 600, 10, 0.5)]
-    table = evaluate(EXPECTED, found).thresholds()
+    detections = [(1, 1, 500, 10, 0.9), (1, 1, 0, 9, 0.9), (2, 1, 0, 6, 0.9), (2, 1, 600, 10, 0.5)]
+    table = evaluate(EXPECTED, detections).thresholds()
     assert table.select("score_threshold", "tp", "fp").rows() == [(0.9, 2, 1), (0.5, 2, 2)]
     assert table["lrp"].to_list() == pytest.approx([(2 * (0.1 + 0.4) + 1 + 1) / 4, (2 * (0.1 + 0.4) + 2 + 1) / 5])
-    backwards = evaluate(EXPECTED, found[::-1]).thresholds()
+    backwards = evaluate(EXPECTED, detections[::-1]).thresholds()
     assert backwards.equals(table)  # sums too, to the last bit
 
 
@@ -140,10 +140,10 @@ def test_sql_computes_only_what_the_filter_lets_through() -> None:
         return compute(self, at, **options)
 
     with mock.patch.object(Pipeline, "_thresholds_at", count):
-        found = evaluation.sql("SELECT score_threshold, lrp FROM thresholds WHERE iou_threshold = 0.75 AND is_best_lrp")
+        rows = evaluation.sql("SELECT score_threshold, lrp FROM thresholds WHERE iou_threshold = 0.75 AND is_best_lrp")
     assert {threshold for threshold, _ in cells[1:]} == {1}  # the first one is for the types
-    assert found["score_threshold"].to_list() == [0.9, 0.9]  # of all areas, and of small ones
-    assert found["lrp"].to_list() == pytest.approx([0.8, 0.8])
+    assert rows["score_threshold"].to_list() == [0.9, 0.9]  # of all areas, and of small ones
+    assert rows["lrp"].to_list() == pytest.approx([0.8, 0.8])
     everything = evaluation.sql("FROM thresholds ORDER BY ALL")
     assert everything["iou_threshold"].unique().sort().to_list() == [0.5, 0.75]
     one = evaluation.thresholds(0.75).drop("name")
@@ -161,8 +161,8 @@ def test_beta_is_a_number_above_zero(beta: Any) -> None:
 def test_all_categories_together_have_one_threshold(street: tuple[str, apf.Evaluation]) -> None:
     table = street[1].thresholds(0.5, per_category=False)
     best = table.filter("is_best")
-    wanted = street[1].operating_points("f1", 0.5, per_category=False)
-    assert best.drop(pl.selectors.starts_with("is_best")).equals(wanted.drop("criterion"))
+    expected = street[1].operating_points("f1", 0.5, per_category=False)
+    assert best.drop(pl.selectors.starts_with("is_best")).equals(expected.drop("criterion"))
     per_category = street[1].thresholds(0.5).group_by("category_id").agg(pl.col("tp", "fp").last()).select("tp", "fp").sum()
     assert table.select("tp", "fp").row(-1) == per_category.row(0)
     with pytest.raises(ParameterError, match="category: cannot be given with per_category=False"):

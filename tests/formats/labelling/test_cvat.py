@@ -115,9 +115,9 @@ def test_attributes_are_columns_of_the_type_of_their_values(tmp_path: Path) -> N
             shape(age="4", share="2.5", code="1", parked="false", difficult="false"),
         )
     )
-    found = rows.select("age", "share", "code", "parked", "width_attribute", "ignore", "occluded", "z_order")
+    columns = rows.select("age", "share", "code", "parked", "width_attribute", "ignore", "occluded", "z_order")
     assert_frame_equal(
-        found,
+        columns,
         pl.DataFrame(
             {
                 "age": [3, 4], "share": [1.0, 2.5], "code": ["007", "1"], "parked": [True, False],
@@ -229,8 +229,8 @@ def test_results_on_a_video_have_scores(tmp_path: Path) -> None:
     score = '<attribute name="score">0.5</attribute>'
     tracks = f'<track id="0" label="car"><box frame="12" outside="0" xtl="2" ytl="2" xbr="5" ybr="6">{score}</box></track>'
     truth = video(tmp_path / "a.xml", TRACKS.split('<track id="4"')[0])
-    found = formats.read_results(video(tmp_path / "b.xml", tracks))
-    assert found.select("image_id", "category_id", "score", *BOX, "file_name").rows() == [
+    detections = formats.read_results(video(tmp_path / "b.xml", tracks))
+    assert detections.select("image_id", "category_id", "score", *BOX, "file_name").rows() == [
         (12, "car", 0.5, 2, 2, 3, 4, "frame_000012")
     ]
     labels = written(tmp_path / "labels", {"frame_000012.txt": "car 0.5 2 2 3 4\n"})
@@ -242,8 +242,8 @@ def test_results_on_a_video_have_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["score", "confidence"])
 def test_results_have_a_score_and_the_name_of_the_file(tmp_path: Path, name: str) -> None:
     shape = SQUARE.replace("/>", f'><attribute name="{name}">0.5</attribute></box>')
-    found = formats.read_results(document(tmp_path / "a.xml", shape))
-    assert found.select("image_id", "category_id", "score", *BOX, "file_name").rows() == [
+    detections = formats.read_results(document(tmp_path / "a.xml", shape))
+    assert detections.select("image_id", "category_id", "score", *BOX, "file_name").rows() == [
         (3, "car", 0.5, 1, 2, 3, 4, "a/b.jpg")
     ]
 
@@ -251,8 +251,8 @@ def test_results_have_a_score_and_the_name_of_the_file(tmp_path: Path, name: str
 def test_results_are_joined_by_the_name_of_the_file(tmp_path: Path) -> None:
     shape = SQUARE.replace("/>", '><attribute name="score">0.5</attribute></box>')
     truth = apf.Dataset({"image_id": [70], "file_name": ["b.jpg"]}, {"category_id": [1], "name": ["car"]}, {})
-    found = formats.read_results(document(tmp_path / "a.xml", shape), dataset=truth, join_by_name=["images", "categories"])
-    assert found.select("image_id", "category_id").rows() == [(70, 1)]
+    detections = formats.read_results(document(tmp_path / "a.xml", shape), dataset=truth, join_by_name=["images", "categories"])
+    assert detections.select("image_id", "category_id").rows() == [(70, 1)]
 
 
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff"), min_size=1, max_size=4)
@@ -328,13 +328,13 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 @pytest.mark.slow
 @given(datasets(), st.booleans())
 def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, named: bool) -> None:
-    given_ = dataset.annotations.drop("annotation_id", "is_crowd", "ignore", strict=False)
+    annotations = dataset.annotations.drop("annotation_id", "is_crowd", "ignore", strict=False)
     if not named:
-        given_ = given_.filter(~pl.col("mask").str.starts_with("{").fill_null(False))  # which need the image's size
-    found = canonical("detections", given_.with_columns(score=pl.int_range(pl.len()) / 4))
+        annotations = annotations.filter(~pl.col("mask").str.starts_with("{").fill_null(False))  # which need the image's size
+    detections = canonical("detections", annotations.with_columns(score=pl.int_range(pl.len()) / 4))
     path = tmp_path_factory.mktemp("cvat") / "a.xml"
-    assert apf.write_results(found, path, "cvat", dataset=dataset if named else None).rows() == []
-    assert_held(formats.read_results(path), found.drop("detection_id"))
+    assert apf.write_results(detections, path, "cvat", dataset=dataset if named else None).rows() == []
+    assert_held(formats.read_results(path), detections.drop("detection_id"))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 6))
@@ -373,8 +373,8 @@ def one(**columns: Any) -> apf.Dataset:
 )
 def test_what_cannot_be_held_is_said(tmp_path: Path, columns: dict[str, Any], lost: tuple[str, str]) -> None:
     dataset = one(**columns)
-    found = apf.write_dataset(dataset, tmp_path / "a.xml", "cvat")
-    assert found.select("table", "column", "n_rows", "what").rows() == [("annotations", lost[0], 1, lost[1])]
+    losses = apf.write_dataset(dataset, tmp_path / "a.xml", "cvat")
+    assert losses.select("table", "column", "n_rows", "what").rows() == [("annotations", lost[0], 1, lost[1])]
     again = formats.read_dataset(tmp_path / "a.xml").annotations
     if lost[0] in again.columns:
         assert again[lost[0]].to_list() != dataset.annotations[lost[0]].to_list()
@@ -382,8 +382,8 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, columns: dict[str, Any], lo
 
 def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
     dataset = one()
-    found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
-    lost = apf.write_results(found, tmp_path / "a.xml", "cvat", dataset=dataset)
+    detections = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
+    lost = apf.write_results(detections, tmp_path / "a.xml", "cvat", dataset=dataset)
     assert lost.rows() == [("detections", "file_name", 1, "replaced by that of the image")]
     assert formats.read_results(tmp_path / "a.xml")["file_name"].to_list() == ["a.jpg"]
 
@@ -433,9 +433,9 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: a
 
 @pytest.mark.slow
 def test_a_mask_on_an_image_of_unknown_size_cannot_be_written(tmp_path: Path) -> None:
-    found = canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
+    detections = canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
     with pytest.raises(RowError, match="detections: mask is on an image of unknown size for detection_id 1; give image_width"):
-        apf.write_results(found, tmp_path / "a.xml", "cvat")
+        apf.write_results(detections, tmp_path / "a.xml", "cvat")
 
 
 BAD = {

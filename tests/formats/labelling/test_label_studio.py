@@ -163,8 +163,8 @@ def test_the_score_is_that_of_the_region_else_of_the_prediction(tmp_path: Path) 
     path = tasks(
         tmp_path / "a.json", region("car") | {"score": 0.5}, region("dog"), key="predictions", score=0.25, model_version="m1"
     )
-    found = formats.read_results(path)
-    assert found.select("image_id", "category_id", "score", *BOX, "model_version", "file_name").rows() == [
+    detections = formats.read_results(path)
+    assert detections.select("image_id", "category_id", "score", *BOX, "model_version", "file_name").rows() == [
         (5, "car", 0.5, 20, 20, 60, 40, "m1", "a.jpg"),
         (5, "dog", 0.25, 20, 20, 60, 40, "m1", "a.jpg"),
     ]
@@ -266,12 +266,12 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 @given(datasets(), st.none() | NAMES)
 def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, version: str | None) -> None:
     boxes = dataset.annotations.drop("annotation_id", "is_crowd")
-    found = canonical(
+    detections = canonical(
         "detections", boxes.with_columns(score=pl.int_range(pl.len()) / 4, model_version=pl.lit(version, pl.String))
     )
     path = tmp_path_factory.mktemp("label_studio") / "a.json"
-    assert apf.write_results(found, path, "label_studio", dataset=dataset).rows() == []
-    assert_held(formats.read_results(path), found)
+    assert apf.write_results(detections, path, "label_studio", dataset=dataset).rows() == []
+    assert_held(formats.read_results(path), detections)
 
 
 def one(images: dict[str, Any] | None = None, **columns: Any) -> apf.Dataset:
@@ -298,8 +298,8 @@ def one(images: dict[str, Any] | None = None, **columns: Any) -> apf.Dataset:
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
 def test_what_cannot_be_held_is_said(tmp_path: Path, dataset: apf.Dataset, lost: tuple[str, str, str]) -> None:
-    found = apf.write_dataset(dataset, tmp_path / "a.json", "label_studio")
-    assert found.select("table", "column", "n_rows", "what").rows() == [(*lost[:2], 1, lost[2])]
+    losses = apf.write_dataset(dataset, tmp_path / "a.json", "label_studio")
+    assert losses.select("table", "column", "n_rows", "what").rows() == [(*lost[:2], 1, lost[2])]
     again = getattr(formats.read_dataset(tmp_path / "a.json"), lost[0])
     if lost[1] in again.columns:
         assert again[lost[1]].to_list() != getattr(dataset, lost[0])[lost[1]].to_list()
@@ -307,8 +307,8 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, dataset: apf.Dataset, lost:
 
 def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
     dataset = one()
-    found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
-    lost = apf.write_results(found, tmp_path / "a.json", "label_studio", dataset=dataset)
+    detections = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
+    lost = apf.write_results(detections, tmp_path / "a.json", "label_studio", dataset=dataset)
     assert lost.rows() == [("detections", "file_name", 1, "replaced by that of the image")]
     assert formats.read_results(tmp_path / "a.json")["file_name"].to_list() == ["a.jpg"]
 
@@ -385,10 +385,10 @@ def test_results_without_a_score_are_told(tmp_path: Path) -> None:
 
 def test_only_label_studios_files_are_taken_for_such(tmp_path: Path) -> None:
     truth = tasks(tmp_path / "truth.json", region("car"))
-    found = tasks(tmp_path / "found.json", region("car"), key="predictions")
+    predictions = tasks(tmp_path / "found.json", region("car"), key="predictions")
     assert LabelStudio().fits(see(truth), "dataset") and not LabelStudio().fits(see(truth), "results")
-    assert LabelStudio().fits(see(found), "results") and not LabelStudio().fits(see(found), "dataset")
-    assert not any(Coco().fits(see(path), "dataset") or Coco().fits(see(path), "results") for path in (truth, found))
+    assert LabelStudio().fits(see(predictions), "results") and not LabelStudio().fits(see(predictions), "dataset")
+    assert not any(Coco().fits(see(path), "dataset") or Coco().fits(see(path), "results") for path in (truth, predictions))
     coco = save(tmp_path / "coco.json", {"images": [], "annotations": [], "categories": []})
     results = save(tmp_path / "results.json", [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1}])
     assert not any(

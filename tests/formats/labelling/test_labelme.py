@@ -92,10 +92,10 @@ def test_unreadable_shapes_are_counted_listed_or_left_out(tmp_path: Path) -> Non
 
 def test_shapes_with_scores_are_results(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"a.json": image(shape("rectangle", CORNERS)), "b.json": image(name="b.jpg")})
-    found = written(
+    detections = written(
         tmp_path / "found", {"a.json": image(), "b.json": image(shape("rectangle", CORNERS, score=0.5), name="b.jpg")}
     )
-    ev = apf.evaluate(truth, found)
+    ev = apf.evaluate(truth, detections)
     assert dict(ev.matches(0.5, area_range="all")["outcome"].value_counts().rows()) == {"fp": 1, "fn": 1}
     with pytest.raises(FormatError, match="looks like a data set of labelme, but results are needed here"):
         apf.read_results(truth)

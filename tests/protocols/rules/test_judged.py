@@ -67,8 +67,8 @@ def test_limit_as_a_plain_loop(rows: list[tuple[int, float]], limit: int) -> Non
         for place, (image, score) in enumerate(rows)
         if sum(i == image and (s > score or (s == score and p < place)) for p, (i, s) in enumerate(rows)) < limit
     ]
-    found = limit_per_image(detections.with_row_index("place"), limit)
-    assert found["place"].to_list() == expected
+    survivors = limit_per_image(detections.with_row_index("place"), limit)
+    assert survivors["place"].to_list() == expected
 
 
 # ---- what is judged

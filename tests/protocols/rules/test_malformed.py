@@ -53,8 +53,8 @@ def annotated(row: Row, metric: str, value: float, *others: Row) -> Case:
 
 
 def detected(row: Row, metric: str, value: float, *others: Row) -> Case:
-    found = [other | {"score": score} for other, score in zip(others or (A, B), (0.9, 0.8), strict=True)]
-    return [*(others or (A, B))], [*found, row | {"score": 0.95}], metric, value
+    detections = [other | {"score": score} for other, score in zip(others or (A, B), (0.9, 0.8), strict=True)]
+    return [*(others or (A, B))], [*detections, row | {"score": 0.95}], metric, value
 
 
 def by_area(metric: str, missed: float, false_first: float) -> list[Case]:
@@ -251,8 +251,8 @@ def truth_of(rows: list[Row], category: str = "a") -> dict[str, list[Row]]:
 
 
 def found_of(rows: list[Row]) -> Any:
-    found = [{"image_id": 1, "category_id": 1} | row for row in rows]
-    return pl.DataFrame(found) if "overlaps" in found[0] else found
+    detections = [{"image_id": 1, "category_id": 1} | row for row in rows]
+    return pl.DataFrame(detections) if "overlaps" in detections[0] else detections
 
 
 def value_of(evaluation: apf.Evaluation, metric: str) -> float | None:
@@ -324,9 +324,9 @@ def test_flat_detections_are_left_out_where_the_program_does() -> None:
     mask = {"size": [200, 200], "counts": [0, 100, 39900]}
     empty = {"size": [200, 200], "counts": [40000]}
     truth = truth_of([{"segmentation": mask}])
-    found = found_of([{"segmentation": empty, "score": 0.95}, {"segmentation": mask, "score": 0.9}])
+    detections = found_of([{"segmentation": empty, "score": 0.95}, {"segmentation": mask, "score": 0.9}])
     for protocol in ("open_images", "open_images_challenge"):
-        assert apf.evaluate(truth, found, protocol, iou_type="segm").summary["value"][0] == 1.0
+        assert apf.evaluate(truth, detections, protocol, iou_type="segm").summary["value"][0] == 1.0
 
 
 @pytest.mark.slow
@@ -375,8 +375,8 @@ CROSSED = [(MalformedSigned(), 1.0), (MalformedEnclosed(), 1.0), (MalformedCount
 @pytest.mark.parametrize(("malformed", "value"), CROSSED, ids=repr)
 def test_corners_that_cross_are_what_the_protocol_says(malformed: MalformedCounts, value: float) -> None:
     own = replace(exchanging(apf.DOTA, MalformedCounts, malformed), name="OWN")
-    found = found_of([PLANE | {"score": 0.9}, UNEVEN | {"score": 0.8}])
-    kept = apf.evaluate(truth_of([PLANE, UNEVEN], "plane"), found, own, invalid="keep")
+    detections = found_of([PLANE | {"score": 0.9}, UNEVEN | {"score": 0.8}])
+    kept = apf.evaluate(truth_of([PLANE, UNEVEN], "plane"), detections, own, invalid="keep")
     assert value_of(kept, "AP") == pytest.approx(value)
     box = kept.dataset.annotations.select("x", "y", "width", "height")
     assert box.row(1) == (50, 50, 20, 20)
@@ -440,8 +440,8 @@ def cvat(folder: Path) -> tuple[Path, Path]:
 def open_images(folder: Path) -> tuple[Path, Path]:
     """Results of which the best box is reversed, which the program leaves out: 200 pixels are 1."""
     rows = "1,/m/1,{},{},{},{},{}\n".format
-    found = rows(0.95, 0.3, 0.295, 0.3, 0.325) + rows(0.9, 0.05, 0.15, 0.05, 0.15) + rows(0.8, 0.5, 0.6, 0.5, 0.6)
-    (folder / "found.csv").write_text("ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n" + found)
+    lines = rows(0.95, 0.3, 0.295, 0.3, 0.325) + rows(0.9, 0.05, 0.15, 0.05, 0.15) + rows(0.8, 0.5, 0.6, 0.5, 0.6)
+    (folder / "found.csv").write_text("ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n" + lines)
     annotations = [row | {"id": k, "image_id": "1", "category_id": "/m/1"} for k, row in enumerate((A, B))]
     images, categories = [{"id": "1", "width": 200, "height": 200}], [{"id": "/m/1", "name": "a"}]
     truth = {"images": images, "categories": categories, "annotations": annotations}
@@ -459,25 +459,25 @@ FILES: list[tuple[Callable[[Path], tuple[Path, Path]], str, str, float]] = [
 @pytest.mark.slow(every=True)
 @pytest.mark.parametrize(("write", "protocol", "metric", "value"), FILES)
 def test_files(write: Callable[[Path], tuple[Path, Path]], protocol: str, metric: str, value: float, tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
+    truth, detections = write(tmp_path)
     with pytest.raises((RowError, FormatError), match=r'or evaluate with invalid="drop" or invalid="keep"$'):
-        _ = apf.evaluate(truth, found, protocol).summary
-    kept = apf.evaluate(truth, found, protocol, invalid="keep")
+        _ = apf.evaluate(truth, detections, protocol).summary
+    kept = apf.evaluate(truth, detections, protocol, invalid="keep")
     assert value_of(kept, metric) == pytest.approx(value)
     if protocol != "thumos14":
         with pytest.warns(InvalidRowsWarning):
-            assert value_of(apf.evaluate(truth, found, protocol, invalid="drop"), metric) == pytest.approx(1.0)
+            assert value_of(apf.evaluate(truth, detections, protocol, invalid="drop"), metric) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
 def test_command_names_its_own_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, found = (str(path) for path in dota(tmp_path))
+    truth, detections = (str(path) for path in dota(tmp_path))
     with pytest.raises(SystemExit) as ended:
-        main(["eval", truth, found, "--protocol", "mmrotate"])
+        main(["eval", truth, detections, "--protocol", "mmrotate"])
     assert ended.value.code != 0
     assert "or evaluate with --invalid drop or --invalid keep\n" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
-        main(["eval", truth, found, "--protocol", "mmrotate", "--invalid", "keep"])
+        main(["eval", truth, detections, "--protocol", "mmrotate", "--invalid", "keep"])
     assert ended.value.code == 0
     assert "0.545" in capsys.readouterr().out
 
@@ -487,11 +487,11 @@ def test_command_names_its_own_options(tmp_path: Path, capsys: pytest.CaptureFix
 def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     protocol, category, _, cases = CASES[name]
     case = cases[0]
-    truth, found = truth_of(case[0], category), found_of(case[1])
-    evaluation = apf.evaluate(truth, found, protocol, invalid="keep")
+    truth, detections = truth_of(case[0], category), found_of(case[1])
+    evaluation = apf.evaluate(truth, detections, protocol, invalid="keep")
     expected = evaluation.summary
     evaluator = apf.Evaluator(truth, protocol, invalid="keep")
-    evaluator.update(found)
+    evaluator.update(detections)
     assert evaluator.compute().summary.equals(expected)
     evaluation.write_parquet(tmp_path / "run")
     again = apf.read_evaluation(tmp_path / "run")
@@ -506,17 +506,17 @@ def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["coco", "mmrotate", "waymo"])
 def test_shards(name: str, is_written: bool, tmp_path: Path) -> None:
     protocol, category, _, cases = CASES[name]
-    truth, found = tmp_path / "truth.json", tmp_path / "found.json"
+    truth, detections = tmp_path / "truth.json", tmp_path / "found.json"
     truth.write_text(json.dumps(truth_of(cases[0][0], category)))
-    found.write_text(json.dumps(found_of(cases[0][1])))
-    shards: tuple[Any, Any] = ([truth], [found])
+    detections.write_text(json.dumps(found_of(cases[0][1])))
+    shards: tuple[Any, Any] = ([truth], [detections])
     if is_written:
-        apf.write_shards(truth, found, tmp_path / "shards")
+        apf.write_shards(truth, detections, tmp_path / "shards")
         shards = (tmp_path / "shards", None)
     with pytest.raises(ShardError, match=r'or evaluate with invalid="drop" or invalid="keep"$'):
         apf.evaluate_shards(*shards, protocol)
     kept = apf.evaluate_shards(*shards, protocol, invalid="keep")
-    whole = apf.evaluate(truth, found, protocol, invalid="keep")
+    whole = apf.evaluate(truth, detections, protocol, invalid="keep")
     assert kept.summary.equals(whole.summary)
     assert kept.errors().equals(whole.errors())  # for which all objects are paired again
     with pytest.warns(InvalidRowsWarning):
@@ -532,7 +532,7 @@ def test_tables_in_memory_keep_what_a_data_set_refuses() -> None:
         "categories": pl.DataFrame({"category_id": [1], "name": ["plane"]}),
         "annotations": pl.DataFrame({"image_id": [1, 1], "category_id": [1, 1], "corners": planes}),
     }
-    found = pl.DataFrame({"image_id": [1], "category_id": [1], "score": [0.9], "corners": planes[:1]})
+    detections = pl.DataFrame({"image_id": [1], "category_id": [1], "score": [0.9], "corners": planes[:1]})
     with pytest.raises(RowError, match=r'corners do not go around a convex shape.*or evaluate with .* invalid="keep"'):
-        apf.evaluate(truth, found, "mmrotate")
-    assert apf.evaluate(truth, found, "mmrotate", invalid="keep")["AP"] == pytest.approx(6 / 11)
+        apf.evaluate(truth, detections, "mmrotate")
+    assert apf.evaluate(truth, detections, "mmrotate", invalid="keep")["AP"] == pytest.approx(6 / 11)

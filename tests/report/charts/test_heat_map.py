@@ -80,10 +80,10 @@ def luminance(colour: Sequence[float]) -> float:
 def test_numbers_can_be_read_on_every_shade(mode: str, step: int) -> None:
     css = variables() + files("apframe.report").joinpath("style.css").read_text()
     light, dark = css.split("@media (prefers-color-scheme: dark)", 1)
-    found = dict(re.findall(r"--(\w+): #(\w+);", light if mode == "light" else dark))
+    codes = dict(re.findall(r"--(\w+): #(\w+);", light if mode == "light" else dark))
     colours = {
         name: list(bytes.fromhex(code if len(code) == 6 else "".join(2 * digit for digit in code)))
-        for name, code in found.items()
+        for name, code in codes.items()
     }
     share = SHADES[step - 1] / 100
     shade = [share * one + (1 - share) * other for one, other in zip(colours["a"], colours["paper"], strict=True)]

@@ -31,9 +31,9 @@ def test_tables_by_category_slice_and_size(pair: Compared) -> None:
 @pytest.mark.slow
 def test_all_together_come_first(pair: Compared, one: Compared) -> None:
     for compared, value in ((pair, "difference"), (one, "value")):
-        wanted = compared.overall.filter(metric="AP")[value if value in compared.overall.columns else "estimate"].item()
+        expected = compared.overall.filter(metric="AP")[value if value in compared.overall.columns else "estimate"].item()
         blocks = [each for each in by_slice.section(compared).blocks if isinstance(each, Table)]
-        assert [(each.n_means, each.frame[value][0]) for each in blocks] == [(1, wanted)] * len(blocks)
+        assert [(each.n_means, each.frame[value][0]) for each in blocks] == [(1, expected)] * len(blocks)
         assert [each.frame[each.frame.columns[0]][0] for each in blocks] == ["all"] * (len(blocks) - 1) + ["AP"]
 
 
@@ -70,8 +70,8 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
         images = street.images.with_columns(pl.col("weather").alias(name))
         data = apf.Dataset(images, street.categories, street.annotations)
         for n in (1, 2):
-            found = [apf.evaluate(data, each.detections) for each in models[:n]]
-            section = by_slice.section(Compared(found, ["a", "b"][:n], by=[name]))
+            evaluations = [apf.evaluate(data, each.detections) for each in models[:n]]
+            section = by_slice.section(Compared(evaluations, ["a", "b"][:n], by=[name]))
             (table,) = (each for each in section.blocks if isinstance(each, Table) and each.caption == f"AP by {name}")
             head, *rows = next(iter(read_tables(table_markup(table)).values()))
             assert head[0] == name and [row[0] for row in rows] == ["all", "clear", "fog", "rain", "snow"]
@@ -80,8 +80,8 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ResampledWarning")
 def test_one_category_with_a_value() -> None:
-    said = by_slice.section(Compared([tiny("kitti")], ["a"])).sentences
-    assert said == ["Only Car has a value of AP_moderate, 0.475."]
+    sentences = by_slice.section(Compared([tiny("kitti")], ["a"])).sentences
+    assert sentences == ["Only Car has a value of AP_moderate, 0.475."]
 
 
 @pytest.mark.slow
@@ -121,8 +121,8 @@ def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluat
     by_category, by_weather, by_size = (each.frame for each in by_slice.section(pair).blocks if isinstance(each, Table))
     p = dict(pair.overall.select("metric", "p").iter_rows())
     assert by_size["p"].to_list() == [p[metric] for metric in by_size["metric"]] and "q" not in by_size.columns
-    wanted = by_slice._sorted(pair.by_category.filter(metric="AP"), pair)["q"]
-    assert by_category.height > 2 and by_category["q"][1:].equals(wanted)
+    expected = by_slice._sorted(pair.by_category.filter(metric="AP"), pair)["q"]
+    assert by_category.height > 2 and by_category["q"][1:].equals(expected)
     p_of_slices = models[0].compare(models[1], by="weather", metrics="AP")["p"]
     q = by_weather["q"][1:]
     assert (q >= p_of_slices).all() and not q.equals(p_of_slices.alias("q"))
@@ -135,8 +135,8 @@ def test_what_says_nothing_about_images_is_no_slice() -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}],
     }
-    said = by_slice.hint(Compared([apf.evaluate(truth, [])], ["a"]))
-    assert said == "No slices were requested. The images have 1 column to slice by: weather."
+    hint = by_slice.hint(Compared([apf.evaluate(truth, [])], ["a"]))
+    assert hint == "No slices were requested. The images have 1 column to slice by: weather."
 
 
 def test_categories_that_come_last_are_explained(one: Compared) -> None:

@@ -128,9 +128,9 @@ def test_rows_that_are_cut_are_said() -> None:
         "categories": [{"id": k, "name": f"c{k}"} for k in range(10)],
         "annotations": rows,
     }
-    found = [{"image_id": k, "category_id": (k + 1 + k // 10) % 10, "score": 0.9} | box for k in range(90)]
-    found.append({"image_id": 0, "category_id": 0, "score": 0.8, "bbox": [0, 0, 40, 39]})
-    table = made(of(apf.evaluate(truth, found))).blocks[0]
+    detections = [{"image_id": k, "category_id": (k + 1 + k // 10) % 10, "score": 0.9} | box for k in range(90)]
+    detections.append({"image_id": 0, "category_id": 0, "score": 0.8, "bbox": [0, 0, 40, 39]})
+    table = made(of(apf.evaluate(truth, detections))).blocks[0]
     assert isinstance(table, Table) and table.frame.height > 30
     assert f"The first 10 of {table.frame.height} rows are shown." in table_markup(table)
 
@@ -139,11 +139,11 @@ def test_rows_that_are_cut_are_said() -> None:
 def test_the_most_frequent_confusion_may_not_be_alone() -> None:
     """Two cats and two dogs: one of each is found, one of each is found as the other."""
     twice = [row | {"id": 10 * row["id"]} for row in ONE_OF_TWO["annotations"]]
-    found = [
+    detections = [
         {"image_id": image, "category_id": category, "bbox": [0, 0, 40, 40], "score": 0.8 + 0.1 * (image != category)}
         for image in (1, 2)
         for category in (1, 2)
     ]
     truth = ONE_OF_TWO | {"annotations": ONE_OF_TWO["annotations"] + twice}
-    section = made(of(apf.evaluate(truth, [row | {"score": 0.5} for row in found])))
+    section = made(of(apf.evaluate(truth, [row | {"score": 0.5} for row in detections])))
     assert section.sentences[-1] == "Each of the 2 confusions occurs once, such as cat predicted as dog."

@@ -34,14 +34,14 @@ def test_numbers_are_those_of_error_impact(pair: Compared, models: list[apf.Eval
     section = error_types.section(pair)
     shown = tables(section)["Errors at IoU 0.5, and AP that each type costs"]
     for k, each in enumerate(models):
-        wanted = each.error_impact(0.5).filter(pl.col("name").is_null())
-        assert shown[f"errors {k}"].to_list() == wanted["n"].to_list()
-        assert shown[f"cost {k}"].to_list() == wanted["delta_ap"].to_list()
+        expected = each.error_impact(0.5).filter(pl.col("name").is_null())
+        assert shown[f"errors {k}"].to_list() == expected["n"].to_list()
+        assert shown[f"cost {k}"].to_list() == expected["delta_ap"].to_list()
     lost = tables(section)["AP lost by category and type, the largest differences first"]
     assert lost.height == 24
     bus = lost.filter(category="bus", model="model_b").row(0, named=True)
-    wanted = models[1].error_impact(0.5).filter(name="bus")
-    assert [bus[kind] for kind in KINDS[:6]] == wanted["delta_ap"].to_list()[:6]
+    expected = models[1].error_impact(0.5).filter(name="bus")
+    assert [bus[kind] for kind in KINDS[:6]] == expected["delta_ap"].to_list()[:6]
     assert tables(section)["Errors by category and type, the largest differences first"]["miss"].sum() == 1192 + 1210
 
 
@@ -55,10 +55,10 @@ def test_counts_link_to_their_errors(pair: Compared) -> None:
     for k, name in enumerate(pair.names):
         of_model = rows.filter(model=name)
         for kind, n, mark in zip(KINDS, table.frame[f"errors {k}"], table.links[f"errors {k}"], strict=True):
-            found = of_model.filter(outcome=kind) if kind == "fp" else of_model.filter(error=kind)
+            errors = of_model.filter(outcome=kind) if kind == "fp" else of_model.filter(error=kind)
             if kind == "fn":  # with those that another error is about
-                found = of_model.filter(pl.col("outcome") != "fp").filter(outcome="fn")
-            assert (mark.n if mark else 0, found.height) == (n, n), (name, kind)
+                errors = of_model.filter(pl.col("outcome") != "fp").filter(outcome="fn")
+            assert (mark.n if mark else 0, errors.height) == (n, n), (name, kind)
     _, counts = details.blocks
     assert isinstance(counts, Table)
     for kind in KINDS[:6]:

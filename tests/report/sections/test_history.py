@@ -65,18 +65,18 @@ def test_the_last_one_may_be_the_best(models: list[apf.Evaluation]) -> None:
 
 @pytest.mark.slow
 def test_the_table_has_the_last_one_first(street: Compared) -> None:
-    found = tables(history.section(street))
-    table = found["AP over epoch, the last one first"]
+    tables_by_caption = tables(history.section(street))
+    table = tables_by_caption["AP over epoch, the last one first"]
     assert table.select("at", "place", "called").rows() == [("4", "last", "a"), ("2", "best", "b"), ("1", "first", "third")]
     assert table["difference"].to_list()[0] is None
     assert table["estimate"].to_list() == pytest.approx([each["AP"] for each in street.history.evaluations[::-1]])  # type: ignore[union-attr]
-    row = found["All headline numbers"].row(1, named=True)
+    row = tables_by_caption["All headline numbers"].row(1, named=True)
     assert row["run"] == "epoch 2" and row["AP50"] == pytest.approx(street.evaluations[1]["AP50"])
-    changes = found["AP by category from epoch 1 to 4"]
-    known = changes.drop_nulls("low")["difference"].abs()
+    changes = tables_by_caption["AP by category from epoch 1 to 4"]
+    differences = changes.drop_nulls("low")["difference"].abs()
     assert (
         changes.height == 12
-        and known.len() > 8
+        and differences.len() > 8
         and (changes["estimate_b"] - changes["estimate_a"]).is_close(changes["difference"]).all()
     )
 
@@ -95,23 +95,23 @@ def test_error_types_of_all_checkpoints(street: Compared) -> None:
     (caption,) = [name for name in tables(section) if name.startswith("AP at IoU 0.5 that each error type costs")]
     shown = tables(section)[caption]
     for name, each in zip(street.history.names, street.history.evaluations, strict=True):  # type: ignore[union-attr]
-        wanted = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
-        assert shown.filter(run=name).row(0)[1:] == tuple(wanted["delta_ap"])
+        expected = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
+        assert shown.filter(run=name).row(0)[1:] == tuple(expected["delta_ap"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_a_history(name: str) -> None:
     subject = of_evaluations({"epoch": [1, 2, 3]}, Compared([tiny(name)] * 3, list("abc"), n_resamples=100))
-    made = {each.key: each for each in sections_of(subject)}
-    assert "comparison" not in made and made["history"].blocks and first_screen(subject).sentence
+    sections = {each.key: each for each in sections_of(subject)}
+    assert "comparison" not in sections and sections["history"].blocks and first_screen(subject).sentence
 
 
 @pytest.mark.slow
 def test_few_images_and_no_annotations() -> None:
-    found = [apf.evaluate(ONE_OF_TWO, each) for each in (ONE_HIT, [], ONE_HIT)]
-    said = history.answer(of_evaluations({"epoch": [1, 2, 3]}, Compared(found, list("abc"))))
-    assert said == (
+    evaluations = [apf.evaluate(ONE_OF_TWO, each) for each in (ONE_HIT, [], ONE_HIT)]
+    answer = history.answer(of_evaluations({"epoch": [1, 2, 3]}, Compared(evaluations, list("abc"))))
+    assert answer == (
         "AP is best at the last one, epoch 3, 0.500, and cannot be tested against the first one, epoch 1 "
         "(+0.000): annotations in fewer than 10 images."
     )

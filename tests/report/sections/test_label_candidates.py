@@ -28,14 +28,14 @@ def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Ev
     section = label_candidates.section(one)
     table, cards = section.blocks
     assert isinstance(table, Table) and isinstance(cards, Fragment)
-    wanted = once(models[0].label_errors(0.5).sort("suspicion", descending=True, maintain_order=True))
-    assert table.frame["suspicion"].equals(wanted["suspicion"])
-    assert table.frame["file_name"].to_list() == wanted["file_name"].to_list()
-    assert cards.markup.count("<article") == wanted.height
-    n_of = dict(wanted.group_by("kind").len().rows())
+    expected = once(models[0].label_errors(0.5).sort("suspicion", descending=True, maintain_order=True))
+    assert table.frame["suspicion"].equals(expected["suspicion"])
+    assert table.frame["file_name"].to_list() == expected["file_name"].to_list()
+    assert cards.markup.count("<article") == expected.height
+    n_of = dict(expected.group_by("kind").len().rows())
     links = table.links["kind"]
     assert [mark and (mark.section, mark.selection["kind"], mark.n) for mark in links] == [
-        ("labels", kind, n_of[kind]) for kind in wanted["kind"]
+        ("labels", kind, n_of[kind]) for kind in expected["kind"]
     ]
     assert "suggested by model_a" in cards.markup
     assert "data-values=" in cards.markup and "data-rows=" not in cards.markup.partition('class="cards"')[0], (
@@ -61,8 +61,8 @@ def test_candidates_of_pooled_categories_may_have_none() -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": number, "bbox": [0, 0, 50, 50 + number]} | box for number in (1, 2)],
     }
-    found = [box | {"bbox": [100, 0, 50, 50], "score": 0.9}, box | {"bbox": [0, 0, 50, 50], "score": 0.9}]
-    section = label_candidates.section(of(apf.evaluate(truth, found, agnostic=True)))
+    detections = [box | {"bbox": [100, 0, 50, 50], "score": 0.9}, box | {"bbox": [0, 0, 50, 50], "score": 0.9}]
+    section = label_candidates.section(of(apf.evaluate(truth, detections, agnostic=True)))
     table = section.blocks[0]
     assert isinstance(table, Table)
     assert sorted(table.frame["labelled"].is_null()) == [False, True]

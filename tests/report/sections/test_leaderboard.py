@@ -29,17 +29,17 @@ def three(models: list[apf.Evaluation]) -> Compared:
 
 
 def of_three(truth: object, *results: object) -> Compared:
-    found = [apf.evaluate(truth, each) for each in results]
-    return Compared(found, NAMES)
+    evaluations = [apf.evaluate(truth, each) for each in results]
+    return Compared(evaluations, NAMES)
 
 
 @pytest.mark.slow
 def test_numbers_are_those_of_compare_and_the_evaluations(three: Compared) -> None:
     shown = tables(leaderboard.best(three))
     a, b, half = three.evaluations
-    wanted = a.compare([b, half], names=NAMES, metrics="AP")
+    expected = a.compare([b, half], names=NAMES, metrics="AP")
     columns = ["difference", "low", "high", "share_better", "p_holm", "detectable"]
-    assert_frame_equal(shown["Against model_a"].select("run_b", *columns), wanted.select("run_b", *columns), abs_tol=1e-12)
+    assert_frame_equal(shown["Against model_a"].select("run_b", *columns), expected.select("run_b", *columns), abs_tol=1e-12)
     for name, each in zip(NAMES, three.evaluations, strict=True):
         row = shown["All headline numbers"].filter(model=name).drop("model").row(0)
         assert row == pytest.approx(each.summary["value"].to_list(), abs=1e-12)
@@ -81,19 +81,19 @@ def test_best_of_each_row_and_its_lead(three: Compared) -> None:
             assert [row[f"model {k}"] for k in range(3)] == pytest.approx(values, abs=1e-12)
             assert row["best"] == NAMES[values.index(max(values))]
             assert row["lead"] == pytest.approx(max(values) - sorted(values)[1], abs=1e-12)
-    wanted = a.compare([b, half], names=NAMES, level="category", metrics="AP").filter(pl.col("q") < 0.05)
+    expected = a.compare([b, half], names=NAMES, level="category", metrics="AP").filter(pl.col("q") < 0.05)
     differ = {row["key 0"]: row["differ"] for row in shown["AP by category"].iter_rows(named=True) if row["differ"]}
-    found = wanted.group_by("name", maintain_order=True).agg(pl.col("run_b").str.join(", "))
-    assert differ == dict(found.select("name", "run_b").rows())
+    names_by_category = expected.group_by("name", maintain_order=True).agg(pl.col("run_b").str.join(", "))
+    assert differ == dict(names_by_category.select("name", "run_b").rows())
 
 
 @pytest.mark.slow
 def test_error_types_of_all_models_side_by_side(three: Compared) -> None:
     shown = tables(leaderboard.error_types(three))
     for name, each in zip(NAMES, three.evaluations, strict=True):
-        wanted = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
-        assert shown["AP that each error type costs"].filter(model=name).row(0)[2:] == tuple(wanted["delta_ap"])
-        assert shown["Errors of each type"].filter(model=name).row(0)[1:] == tuple(wanted["n"])
+        expected = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
+        assert shown["AP that each error type costs"].filter(model=name).row(0)[2:] == tuple(expected["delta_ap"])
+        assert shown["Errors of each type"].filter(model=name).row(0)[1:] == tuple(expected["n"])
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_equal_models_are_all_best() -> None:
     categories = tables(leaderboard.where(compared))["AP by category"]
     assert categories["best"].to_list() == ["model_a, model_b, half_b"] * 2 and categories["lead"].to_list() == [0.0, 0.0]
 
-    said = leaderboard.answer(compared)
-    assert said == "model_a, model_b and half_b have the highest AP, 0.500."
+    answer = leaderboard.answer(compared)
+    assert answer == "model_a, model_b and half_b have the highest AP, 0.500."
 
 
 @pytest.mark.slow
@@ -128,17 +128,17 @@ def test_errors_are_best_where_they_are_lowest() -> None:
 @pytest.mark.slow
 def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
     images = [image | {"lead": lead} for image, lead in zip(ONE_OF_TWO["images"], (None, "x"), strict=True)]
-    found = [apf.evaluate(ONE_OF_TWO | {"images": images}, each) for each in (ONE_HIT, [], ONE_HIT)]
-    section = leaderboard.where(Compared(found, ["best", "differ", "c"], by=["lead"]))
+    evaluations = [apf.evaluate(ONE_OF_TWO | {"images": images}, each) for each in (ONE_HIT, [], ONE_HIT)]
+    section = leaderboard.where(Compared(evaluations, ["best", "differ", "c"], by=["lead"]))
     assert tables(section)["AP by lead"].select("key 0", "best").rows() == [("x", "best, differ, c"), (None, "best, c")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_all_sections(name: str) -> None:
-    made = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))
+    sections = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))
     expected = ["comparison", "slices", "error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels"]
-    keys = [each.key for each in made]
+    keys = [each.key for each in sections]
     # there is no confusion of one category, and no table of images where none has a detection or an annotation that counts
     assert [key for key in expected if key in keys] == keys[:-1] and keys[-1] == "computed"
     assert {*expected} - {*keys} <= {"confusion", "images"}
@@ -149,8 +149,8 @@ def test_nothing_annotated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
         empty = of_three(ONE_OF_TWO | {"annotations": [], "categories": CATEGORIES}, ONE_HIT, [], ONE_HIT)
-    said = [leaderboard.answer(empty), leaderboard.where(empty).sentences[0], leaderboard.error_types(empty).sentences[0]]
-    assert leaderboard.best(empty).sentences == [] and said == [
+    sentences = [leaderboard.answer(empty), leaderboard.where(empty).sentences[0], leaderboard.error_types(empty).sentences[0]]
+    assert leaderboard.best(empty).sentences == [] and sentences == [
         "AP has no value: no annotation counts.", "AP by category: there are no values.", "No error type costs any AP.",
     ]  # fmt: skip
 
@@ -160,8 +160,8 @@ def test_categories_with_intervals_come_first() -> None:
     images = [{"id": k} for k in range(30)]
     rows = [{"image_id": k, "category_id": 1 if k < 28 else 2, "bbox": [0, 0, 9, 9]} for k in range(30)]
     truth = {"images": images, "categories": CATEGORIES, "annotations": [row | {"id": k} for k, row in enumerate(rows)]}
-    found = [[row | {"score": 0.5} for row in rows[:end]] for end in (27, 28, 30)]
-    shown = tables(leaderboard.where(of_three(truth, *found)))["AP by category"]
+    detections = [[row | {"score": 0.5} for row in rows[:end]] for end in (27, 28, 30)]
+    shown = tables(leaderboard.where(of_three(truth, *detections)))["AP by category"]
     assert shown["key 0"].to_list() == ["cat", "dog"] and shown["lead"][0] < shown["lead"][1]
 
 

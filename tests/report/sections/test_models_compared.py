@@ -36,8 +36,8 @@ def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
 def test_the_answer_is_about_the_mean_over_all_categories() -> None:
     """Some protocols name the numbers of a category first."""
     for n in (1, 2):
-        said = models_compared.answer(Compared([tiny("kitti")] * n, ["a", "b"][:n]))
-        assert "AP_moderate" in said and "AP_Car" not in said
+        answer = models_compared.answer(Compared([tiny("kitti")] * n, ["a", "b"][:n]))
+        assert "AP_moderate" in answer and "AP_Car" not in answer
 
 
 @pytest.mark.slow

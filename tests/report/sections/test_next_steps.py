@@ -141,10 +141,10 @@ def test_queries_that_would_tell_runs_apart() -> None:
     """Of runs that differ little; those that differ clearly, and a run alone, have no such advice."""
     for names, is_said in ((["lexical", "dense"], True), (["lexical", "hybrid"], False), (["lexical"], False)):
         evaluation = apf.evaluate_run(DATA / "qrels.txt", [DATA / f"run_{name}.txt" for name in names], "AP")
-        found = next_steps(about([evaluation]))
-        assert bool(found) == is_said
+        advice = next_steps(about([evaluation]))
+        assert bool(advice) == is_said
         if is_said:
-            ((step,),) = [each.steps for each in found]
+            ((step,),) = [each.steps for each in advice]
             rows = evaluation.compare("run_lexical")
             n = apf.n_needed(rows, abs(rows["difference"][0]))["n_needed"][0]
             assert numbers(step)[0] == pytest.approx(n, rel=0.05) and numbers(step)[1] == rows["n_units"][0]

@@ -56,8 +56,8 @@ def test_one_model_has_its_costliest_error_types(one: Compared, models: list[apf
     first = overview.of_models(one)
     impact = models[0].error_impact(0.5).filter(pl.col("name").is_null()).head(6).sort("delta_ap", descending=True)
     assert [chip.words.rpartition(" ")[2] for chip in first.chips] == [f"−{cost:.3f}" for cost in impact["delta_ap"].head(3)]
-    wanted = [Mark({"error": kind, "model": "model_a"}, n) for kind, n in impact.select("error", "n").head(3).rows()]
-    assert [chip.mark for chip in first.chips] == wanted
+    expected = [Mark({"error": kind, "model": "model_a"}, n) for kind, n in impact.select("error", "n").head(3).rows()]
+    assert [chip.mark for chip in first.chips] == expected
     assert first.chips_about == "Error types that cost most AP at IoU 0.5:"
 
 
@@ -127,13 +127,13 @@ def test_lower_errors_are_better() -> None:
 
 @pytest.mark.slow
 def test_search_runs() -> None:
-    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2])
-    searched = Searched(found, ["run_lexical", "run_hybrid"])
+    evaluation = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2])
+    searched = Searched(evaluation, ["run_lexical", "run_hybrid"])
     first = overview.of_runs(searched)
     assert first.sentence == search.answer(searched)
-    means = found.summary.filter(measure="AP")
-    wanted = [dict(means.select("run", "value").rows())[name] for name in searched.names]
-    assert [each.value for each in first.figures] == [f"{value:.3f}" for value in wanted]
+    means = evaluation.summary.filter(measure="AP")
+    expected = [dict(means.select("run", "value").rows())[name] for name in searched.names]
+    assert [each.value for each in first.figures] == [f"{value:.3f}" for value in expected]
     assert first.notes == ["60 judged queries. Judged documents among the first 10: 74 % (run_lexical) and 92 % (run_hybrid)."]
     geometric = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP")
     without = overview.of_runs(Searched(geometric, ["run_lexical", "run_hybrid"]))
@@ -143,12 +143,12 @@ def test_search_runs() -> None:
 @pytest.mark.slow
 def test_slices_and_measures_that_differ_between_two_runs() -> None:
     """The slices come first, then the other measures; the first one is in the sentence."""
-    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=DATA / "queries.csv")
-    first = overview.of_runs(Searched(found, ["run_lexical", "run_hybrid"], by=["topic"]))
-    slices = found.compare("run_lexical", by="topic").filter(pl.col("q") < 0.05, measure="AP").sort("q")
-    others = found.compare("run_lexical").filter(pl.col("measure") != "AP", pl.col("p") * 4 < 0.05).sort("p")
-    wanted = [*slices.select("topic", "difference").rows(), *others.select("measure", "difference").rows()]
-    assert [chip.words for chip in first.chips] == [f"{name} {difference:+.3f}" for name, difference in wanted[:5]]
+    evaluation = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=DATA / "queries.csv")
+    first = overview.of_runs(Searched(evaluation, ["run_lexical", "run_hybrid"], by=["topic"]))
+    slices = evaluation.compare("run_lexical", by="topic").filter(pl.col("q") < 0.05, measure="AP").sort("q")
+    others = evaluation.compare("run_lexical").filter(pl.col("measure") != "AP", pl.col("p") * 4 < 0.05).sort("p")
+    expected = [*slices.select("topic", "difference").rows(), *others.select("measure", "difference").rows()]
+    assert [chip.words for chip in first.chips] == [f"{name} {difference:+.3f}" for name, difference in expected[:5]]
     assert {chip.verdict for chip in first.chips} == {"better"}
     assert first.chips[0].mark == Mark({"topic": "cooking"}, 12, "queries") and first.chips[2].mark == "comparison"
     assert first.chips_about == "Clearly better or worse in run_hybrid (q < 0.05):"
@@ -165,8 +165,8 @@ def test_slices_and_measures_that_differ_between_two_runs() -> None:
 
 @pytest.mark.slow
 def test_runs_that_differ_from_the_first_one() -> None:
-    found = apf.evaluate_run(DATA / "qrels.txt", [RUNS[1], RUNS[0], RUNS[2]], "AP")
-    first = overview.of_runs(Searched(found, ["run_hybrid", "run_lexical", "run_dense"]))
+    evaluation = apf.evaluate_run(DATA / "qrels.txt", [RUNS[1], RUNS[0], RUNS[2]], "AP")
+    first = overview.of_runs(Searched(evaluation, ["run_hybrid", "run_lexical", "run_dense"]))
     assert [chip.words for chip in first.chips] == ["run_dense -0.163", "run_lexical -0.104"]
     assert {chip.verdict for chip in first.chips} == {"worse"}
     assert first.chips_about == "Clearly better or worse than run_hybrid (corrected p < 0.05):"
@@ -177,11 +177,11 @@ def test_runs_that_differ_from_the_first_one() -> None:
 @pytest.mark.slow
 def test_the_lowest_queries_of_one_run() -> None:
     """Queries without relevant documents have 0 anyway: they are not named."""
-    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[0], queries=DATA / "queries.csv")
-    searched = Searched(*merge_runs([found], ["lexical"]))
+    evaluation = apf.evaluate_run(DATA / "qrels.txt", RUNS[0], queries=DATA / "queries.csv")
+    searched = Searched(*merge_runs([evaluation], ["lexical"]))
     first = overview.of_runs(searched)
-    relevant = found.judgements.filter(pl.col("relevance") >= 1)
-    rows = found.per_query.filter(measure="AP").join(relevant, on="query_id", how="semi").sort("value", "query_id").head(3)
+    relevant = evaluation.judgements.filter(pl.col("relevance") >= 1)
+    rows = evaluation.per_query.filter(measure="AP").join(relevant, on="query_id", how="semi").sort("value", "query_id").head(3)
     assert [chip.words.rpartition(" ")[2] for chip in first.chips] == [f"{value:.3f}" for value in rows["value"]]
     assert [chip.mark for chip in first.chips] == searched.query_marks(rows["query_id"])
     assert first.chips[0].words.startswith("BC547 transistor heat sink table ")

@@ -13,11 +13,11 @@ from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
 
 
 def test_says_what_was_compared(pair: Compared) -> None:
-    table, said, rules = provenance.facts(pair)
-    assert isinstance(said, Fragment) and isinstance(rules, Fragment)
-    assert "<dd>300 images, 2,400 annotations, 12 categories</dd>" in said.markup
-    assert "<dd>COCO, bbox, as published</dd>" in said.markup and "Resamples" not in said.markup
-    assert provenance.ground_truth_hash(pair.first.dataset) in said.markup
+    table, facts, rules = provenance.facts(pair)
+    assert isinstance(facts, Fragment) and isinstance(rules, Fragment)
+    assert "<dd>300 images, 2,400 annotations, 12 categories</dd>" in facts.markup
+    assert "<dd>COCO, bbox, as published</dd>" in facts.markup and "Resamples" not in facts.markup
+    assert provenance.ground_truth_hash(pair.first.dataset) in facts.markup
     assert "All rules in words" in rules.markup
     assert isinstance(table, Table)
     assert table.frame["model"].to_list() == ["model_a", "model_b"]
@@ -27,9 +27,9 @@ def test_says_what_was_compared(pair: Compared) -> None:
 @pytest.mark.slow
 def test_departures_and_subsets_are_named() -> None:
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, max_detections=[7]).where("image_id = 1")
-    said = provenance.facts(Compared([evaluation], ["a"]))[1]
-    assert isinstance(said, Fragment)
-    assert "but with other max_detections" in said.markup and "image_id = 1" in said.markup
+    facts = provenance.facts(Compared([evaluation], ["a"]))[1]
+    assert isinstance(facts, Fragment)
+    assert "but with other max_detections" in facts.markup and "image_id = 1" in facts.markup
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def test_copies_for_other_classes_are_not_counted() -> None:
         {"category_id": ["Car", "Pedestrian", "Cyclist"], "name": ["Car", "Pedestrian", "Cyclist"]},
         pl.DataFrame([car | {"height": 90.0, "occluded": 0, "truncated": 0.0}]),
     )
-    found = pl.DataFrame([car | {"height": 90.0, "score": 0.9}, car | {"height": 20.0, "score": 0.8}])
-    table = provenance.facts(Compared([apf.evaluate(truth, found, protocol="kitti")], ["a"]))[0]
+    detections = pl.DataFrame([car | {"height": 90.0, "score": 0.9}, car | {"height": 20.0, "score": 0.8}])
+    table = provenance.facts(Compared([apf.evaluate(truth, detections, protocol="kitti")], ["a"]))[0]
     assert isinstance(table, Table)
     assert table.frame["detections"].to_list() == [2]

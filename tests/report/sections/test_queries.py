@@ -69,10 +69,10 @@ def test_texts_are_beside_the_ids_and_cut(tmp_path: Path) -> None:
     attributes = pl.DataFrame({"query_id": ["a\"'<", "b"], **{f"x{k}": [k, k] for k in range(6)}, "title": [whole, "kurz"]})
     qrels = {query_id: {"d": 1, "e": 0} for query_id in attributes["query_id"]}
     runs = {name: {key: {"d": score, "e": 0.5} for key in qrels} for name, score in (("old", 0.1), ("new", 0.9))}
-    found = apf.evaluate_run(qrels, runs, "AP", queries=attributes)
-    searched = Searched(found, ["old", "new"], by=["x5"])
+    evaluation = apf.evaluate_run(qrels, runs, "AP", queries=attributes)
+    searched = Searched(evaluation, ["old", "new"], by=["x5"])
     assert frames(queries.each(searched))[0].columns == ["query_id", "title", "run 0", "run 1", "n_relevant", "x5", "x0", "x1"]
-    text = apf.write_report(tmp_path / "r.html", found).read_text()
+    text = apf.write_report(tmp_path / "r.html", evaluation).read_text()
     assert "<img" not in text and "&lt;img src=x onerror=alert(1)&gt; größe größe" in text
     cut = f"{whole[:99]}…".replace("<", "&lt;").replace(">", "&gt;")
     assert text.count(f'">{cut}</span>') == text.count(f'title="{whole}"'.replace("<", "&lt;").replace(">", "&gt;")) == 3
@@ -107,8 +107,8 @@ def test_filters_are_the_attributes_that_were_asked_for(two: apf.RunEvaluation) 
 def test_queries_without_the_attribute_are_filtered_too() -> None:
     qrels = {query_id: {"d": 1} for query_id in "pqr"}
     attributes = {"query_id": ["p", "q"], "kind": ["long", None]}
-    found = apf.evaluate_run(qrels, qrels, "AP", queries=attributes)
-    form, table, _ = queries.each(Searched(*merge_runs([found], ["a"]), by=["kind"])).blocks
+    evaluation = apf.evaluate_run(qrels, qrels, "AP", queries=attributes)
+    form, table, _ = queries.each(Searched(*merge_runs([evaluation], ["a"]), by=["kind"])).blocks
     assert isinstance(form, Fragment) and isinstance(table, Table)
     assert '<option value="long">long</option><option value="–">–</option>' in form.markup
     assert table.row_data == ["0", "1", "1"]
@@ -140,8 +140,8 @@ def test_of_one_run_every_measure_is_shown() -> None:
     assert table["AP"].equals(ap.round(12).sort(), check_names=False)
     assert section.sentences[0].startswith(f"AP of a has the median {ap.median():.3f} over queries; the middle half")
     relevant = one.judgements.filter(pl.col("relevance") >= 1).group_by("query_id").len()
-    wanted = table.select("query_id").join(relevant, on="query_id", how="left", maintain_order="left")["len"].fill_null(0)
-    assert table["n_relevant"].to_list() == wanted.to_list()
+    expected = table.select("query_id").join(relevant, on="query_id", how="left", maintain_order="left")["len"].fill_null(0)
+    assert table["n_relevant"].to_list() == expected.to_list()
 
 
 @pytest.mark.slow
@@ -149,8 +149,8 @@ def test_what_was_judged(two: apf.RunEvaluation) -> None:
     section = queries.coverage(Searched(two, NAMES))
     table, judged, bounds = frames(section)
     assert table.equals(two.coverage)
-    wanted = two.bounds().select("run", "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
-    assert_frame_equal(bounds, wanted, abs_tol=1e-12)  # sums of groups are taken in parallel
+    expected = two.bounds().select("run", "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
+    assert_frame_equal(bounds, expected, abs_tol=1e-12)  # sums of groups are taken in parallel
     assert section.sentences[0].startswith("run_lexical: 60 of 60 judged queries evaluated: 1 without relevant documents")
     # all lists have 50 documents, so the share is the mean over the queries
     means = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "Judged@10 Judged@100").summary

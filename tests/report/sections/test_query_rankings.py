@@ -56,13 +56,13 @@ def test_lines_and_moves_equal_those_of_sql() -> None:
         of_runs = [run.select("query_id", "document_id", "score", run=pl.lit(name)) for name, run in two.runs.items()]
         database.register("runs", pl.concat(of_runs))
         database.register("judgements", two.judgements)
-        wanted = database.sql(QUERY).pl()
+        expected = database.sql(QUERY).pl()
     columns = ["query_id", "run", "document_id", "rank", "relevance"]
-    assert lines.select(columns).rows() == wanted.select(columns).rows()
+    assert lines.select(columns).rows() == expected.select(columns).rows()
     words = {1: "▲", -1: "▼"}
-    both = [(text, up) for text, up in zip(lines["moved"], wanted["up"], strict=True) if up is not None]
+    both = [(text, up) for text, up in zip(lines["moved"], expected["up"], strict=True) if up is not None]
     assert [text for text, _ in both] == ["=" if not up else f"{words[up // abs(up)]} {abs(up)}" for _, up in both]
-    only = lines.filter(wanted["up"].is_null(), pl.col("rank").is_not_null())
+    only = lines.filter(expected["up"].is_null(), pl.col("rank").is_not_null())
     assert only.filter(run="run_lexical")["moved"].unique().to_list() == ["gone"]
     assert only.filter(run="run_hybrid")["moved"].unique().to_list() == ["new"]
 

@@ -26,8 +26,8 @@ def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evalu
         assert shown["Calibration at IoU 0.5"].filter(model=name).drop("model").equals(whole)
         assert shown["Ranges of scores"].filter(model=name)["gap"].equals(each.reliability(0.5)["gap"])
         of_each = each.calibration(0.5, level="category").select("name", "n", "ece", "mean_gap").sort("name")
-        found = shown["Calibration of each category, most detections first"].filter(model=name)
-        assert found.drop("model").sort("category").rows() == of_each.rows()
+        of_model = shown["Calibration of each category, most detections first"].filter(model=name)
+        assert of_model.drop("model").sort("category").rows() == of_each.rows()
     assert section.sentences[0].startswith("model_a: scores are too low. Their mean is 0.32")
     assert section.scope == "all scores"
 
@@ -42,8 +42,8 @@ def test_ranges_link_to_their_detections(pair: Compared) -> None:
         assert (mark is None) == (n == 0)
         if mark is not None:
             begin, end = (float(mark.selection[key]) for key in ("from", "to"))
-            found = rows.filter(pl.col("model") == name, pl.col("score").is_between(begin, end, closed="left"))
-            assert (mark.selection["model"], mark.n, found.height) == (name, n, n)
+            detections = rows.filter(pl.col("model") == name, pl.col("score").is_between(begin, end, closed="left"))
+            assert (mark.selection["model"], mark.n, detections.height) == (name, n, n)
 
 
 def hits(*scores: tuple[float, bool]) -> Compared:
@@ -51,8 +51,8 @@ def hits(*scores: tuple[float, bool]) -> Compared:
     n = len(scores)
     box = {"image_id": [*range(n)], "category_id": [1] * n, "y": [0] * n, "width": [9] * n, "height": [9] * n}
     truth = apf.Dataset({"image_id": range(n)}, {"category_id": [1], "name": ["cat"]}, box | {"x": [0] * n})
-    found = box | {"x": [0 if right else 50 for _, right in scores], "score": [score for score, _ in scores]}
-    return of(apf.evaluate(truth, found))
+    detections = box | {"x": [0 if right else 50 for _, right in scores], "score": [score for score, _ in scores]}
+    return of(apf.evaluate(truth, detections))
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_pooled_categories_have_one_row() -> None:
 def test_one_detection_is_no_share(one: Compared, pair: Compared) -> None:
     box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [box | {"id": 1}]}
-    said = score_calibration.section(Compared([apf.evaluate(truth, [box | {"score": 0.9}])], ["a"])).sentences[0]
-    assert "and the only detection is right (ECE 0.100)" in said
+    sentence = score_calibration.section(Compared([apf.evaluate(truth, [box | {"score": 0.9}])], ["a"])).sentences[0]
+    assert "and the only detection is right (ECE 0.100)" in sentence
     assert "Compare models" in " ".join(score_calibration.section(pair).notes)
     assert "Compare models" not in " ".join(score_calibration.section(one).notes)

@@ -49,8 +49,8 @@ def test_counts_are_those_of_operating_points(pair: Compared, models: list[apf.E
     for name, each, sentence in zip(pair.names, models, section.sentences, strict=True):
         shown = table.filter(model=name)
         for score in (0.1, 0.3, 0.5, 0.7, 0.9):
-            wanted = each.operating_points(f"score>={score}", 0.5, per_category=False)
-            assert shown.filter(score=score).select(COUNTS).rows() == wanted.select(COUNTS).rows()
+            expected = each.operating_points(f"score>={score}", 0.5, per_category=False)
+            assert shown.filter(score=score).select(COUNTS).rows() == expected.select(COUNTS).rows()
         best = each.operating_points("f1", 0.5, per_category=False)
         marked = shown.filter(best="best F1")
         assert marked.select("score", *COUNTS).rows() == best.select("score_threshold", *COUNTS).rows()
@@ -108,10 +108,10 @@ def test_every_category_has_its_best_score(pair: Compared, one: Compared, models
     assert table["objects"].is_sorted(descending=True)
     for number, each in enumerate(models):
         best = each.operating_points("f1", 0.5)
-        wanted = table.select(name="category").join(best, on="name", maintain_order="left")
-        assert table[f"score_threshold {number}"].equals(wanted["score_threshold"])
-        assert table[f"f1 {number}"].equals(wanted["f1"])
-        assert table["objects"].equals(wanted["tp"] + wanted["fn"])
+        expected = table.select(name="category").join(best, on="name", maintain_order="left")
+        assert table[f"score_threshold {number}"].equals(expected["score_threshold"])
+        assert table[f"f1 {number}"].equals(expected["f1"])
+        assert table["objects"].equals(expected["tp"] + expected["fn"])
     alone = by_category(one).frame
     assert alone.columns[2:] == ["score_threshold 0", "precision 0", "recall 0", "f1 0"]
 
@@ -169,8 +169,8 @@ def test_scores_beyond_1() -> None:
 def test_above_all_scores_nothing_is_detected() -> None:
     evaluation = apf.evaluate(ONE_OF_TWO, [row | {"score": 0.25} for row in ONE_HIT])
     table = at_some_scores(of(evaluation))
-    wanted = evaluation.operating_points("score>=0.5", per_category=False)
-    assert table.filter(score=0.5).select(COUNTS).rows() == wanted.select(COUNTS).rows() == [(0, 0, 2, None, 0.0, 0.0)]
+    expected = evaluation.operating_points("score>=0.5", per_category=False)
+    assert table.filter(score=0.5).select(COUNTS).rows() == expected.select(COUNTS).rows() == [(0, 0, 2, None, 0.0, 0.0)]
 
 
 def many(n_categories: int, n_models: int) -> Compared:
@@ -181,8 +181,8 @@ def many(n_categories: int, n_models: int) -> Compared:
     categories = {"category_id": range(n_categories), "name": [f"category {k}" for k in range(n_categories)]}
     truth = apf.Dataset({"image_id": range(100)}, categories, {**rows, "x": [0] * n, **box})
     scores = [[(k * step) % 101 / 101 for k in range(n)] for step in (37, 53)]
-    found = [{**rows, **box, "x": [20 * (k % 3 % 2) for k in range(n)], "score": score} for score in scores[:n_models]]
-    return of(*(apf.evaluate(truth, each) for each in found))
+    detections = [{**rows, **box, "x": [20 * (k % 3 % 2) for k in range(n)], "score": score} for score in scores[:n_models]]
+    return of(*(apf.evaluate(truth, each) for each in detections))
 
 
 @pytest.mark.slow

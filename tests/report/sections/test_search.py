@@ -32,9 +32,9 @@ def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_pat
     text = apf.write_report(tmp_path / "r.html", two, by="topic").read_text()
     tables = read_tables(text)
     head, *rows = tables["Means over queries and their differences"]
-    wanted = two.compare("run_lexical")
+    expected = two.compare("run_lexical")
     for column, name in (("run_lexical", "estimate_a"), ("difference", "difference"), ("to", "high")):
-        assert [number(row[head.index(column)]) for row in rows] == [round(value, 3) for value in wanted[name]]
+        assert [number(row[head.index(column)]) for row in rows] == [round(value, 3) for value in expected[name]]
     head, *rows = tables["AP by query, lowest first"]
     values = two.per_query.with_columns(pl.col("value").round(12)).filter(measure="AP", run="run_hybrid")  # as in the page
     values = values.sort("value", "query_id", maintain_order=True)
@@ -67,14 +67,14 @@ def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluatio
 @pytest.mark.slow
 def test_p_is_that_of_compare_and_of_the_command(two: apf.RunEvaluation, capsys: pytest.CaptureFixture[str]) -> None:
     """One question has one answer, whoever is asked."""
-    wanted = two.compare().select("measure", "p").rows()
+    expected = two.compare().select("measure", "p").rows()
     section = search.better(Searched(two, ["run_lexical", "run_hybrid"]))
     (table,) = (block.frame for block in section.blocks if isinstance(block, Table))
-    assert table.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in wanted]
+    assert table.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in expected]
     with pytest.raises(SystemExit):
         main(["rank", str(DATA / "qrels.txt"), *map(str, RUNS[:2]), "--compare", "--csv"])
     printed = pl.read_csv(capsys.readouterr().out.encode())
-    assert printed.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in wanted]
+    assert printed.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in expected]
 
 
 @pytest.mark.slow
@@ -91,9 +91,9 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     assert by_topic is not None
     table = by_topic.blocks[0]
     assert isinstance(table, Table)
-    wanted = evaluation.by("topic").filter(measure="AP", run="dense")  # which lacks a query
-    assert table.frame["topic"].to_list() == wanted["topic"].to_list()
-    assert table.frame["run 2"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
+    expected = evaluation.by("topic").filter(measure="AP", run="dense")  # which lacks a query
+    assert table.frame["topic"].to_list() == expected["topic"].to_list()
+    assert table.frame["run 2"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
 
 
 @pytest.mark.slow
@@ -126,8 +126,8 @@ def test_measures_without_plain_means_have_no_intervals() -> None:
     mixed = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP AP")
     section = search.better(Searched(mixed, ["run_lexical", "run_hybrid"]))
     _, others = (block.frame for block in section.blocks if isinstance(block, Table))
-    wanted = mixed.summary.filter(measure="GMAP")["value"].to_list()
-    assert others.rows() == [("GMAP", *wanted)]
+    expected = mixed.summary.filter(measure="GMAP")["value"].to_list()
+    assert others.rows() == [("GMAP", *expected)]
     alone = search.better(Searched(*merge_runs([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
     assert alone.sentences == [] and len(alone.blocks) == 1
     nothing_plain = search.answer(Searched(*merge_runs([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
@@ -177,8 +177,8 @@ def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Eva
 def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation) -> None:
     assert two.queries is not None
     queries = two.queries.with_columns(pl.col("topic").alias("interval"))
-    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=queries)
-    section = search.where(Searched(found, ["run_lexical", "run_hybrid"], by=["interval"]))
+    evaluation = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=queries)
+    section = search.where(Searched(evaluation, ["run_lexical", "run_hybrid"], by=["interval"]))
     assert section is not None and isinstance(section.blocks[0], Table)
     head, *rows = next(iter(read_tables(table_markup(section.blocks[0])).values()))
     assert head[0] == "interval" and [row[0] for row in rows] == sorted(queries["topic"].unique())

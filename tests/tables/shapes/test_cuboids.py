@@ -27,22 +27,22 @@ BOTTOM = {name: values for name, values in CAR.items() if name != "cuboid_z"} | 
 def test_conventions(table: str, columns: dict[str, list[float]]) -> None:
     rows = columns | {"image_id": [1], "category_id": [1], "score": [0.5]}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, rows)
-    made = truth.annotations if table == "annotations" else apf.evaluate(truth, rows).detections
-    assert made.select(CUBOID).to_dict(as_series=False) == CAR
-    assert not {"camera_x", "rotation_y", "cuboid_bottom"} & set(made.columns)
+    cuboids = truth.annotations if table == "annotations" else apf.evaluate(truth, rows).detections
+    assert cuboids.select(CUBOID).to_dict(as_series=False) == CAR
+    assert not {"camera_x", "rotation_y", "cuboid_bottom"} & set(cuboids.columns)
 
 
 def test_kitti_corners_are_those_of_the_camera_frame() -> None:
     """Seen from above, the corners of KITTI's tool and ours are the same points."""
     rotation = np.random.default_rng(1).uniform(-4, 4, 50)
     frame = pl.DataFrame({name: values * 50 for name, values in CAMERA.items()}).with_columns(rotation_y=rotation)
-    made = with_cuboids("annotations", frame)
-    x, y, yaw = (made[name].to_numpy() for name in ("cuboid_x", "cuboid_y", "cuboid_yaw"))
+    cuboids = with_cuboids("annotations", frame)
+    x, y, yaw = (cuboids[name].to_numpy() for name in ("cuboid_x", "cuboid_y", "cuboid_yaw"))
     for a, b in ((2, 1), (2, -1), (-2, -1), (-2, 1)):
         kitti = 3 + a * np.cos(rotation) + b * np.sin(rotation), 20 - a * np.sin(rotation) + b * np.cos(rotation)
         ours = x + a * np.cos(yaw) - b * np.sin(yaw), y + a * np.sin(yaw) + b * np.cos(yaw)
         np.testing.assert_allclose(ours, kitti, atol=1e-12)
-    assert made["cuboid_z"].unique().to_list() == [-0.75]  # from -1.5 to 0: KITTI's y is from 0 to 1.5, downwards
+    assert cuboids["cuboid_z"].unique().to_list() == [-0.75]  # from -1.5 to 0: KITTI's y is from 0 to 1.5, downwards
 
 
 def test_our_own_columns_go_before_others() -> None:

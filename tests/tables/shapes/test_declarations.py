@@ -105,10 +105,11 @@ truth = {
     "images": [{"id": 1}], "categories": [{"id": 1}],
     "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "column": 3, "row": 4}],
 }
-found = [{"image_id": 1, "category_id": 1, "score": 0.5, "column": 3, "row": 5}]
+detections = [{"image_id": 1, "category_id": 1, "score": 0.5, "column": 3, "row": 5}]
 near = 1 / (1 + (pl.col("column") - pl.col("column_right")).abs() + (pl.col("row") - pl.col("row_right")).abs())
-evaluation = apf.evaluate(truth, found, similarity=lambda pairs: near)
-print(evaluation.pairs.rows(), evaluation.detections.select("x", "y", "width", "area").rows(), apf.check(truth, found).height)
+evaluation = apf.evaluate(truth, detections, similarity=lambda pairs: near)
+tables = evaluation.pairs.rows(), evaluation.detections.select("x", "y", "width", "area").rows()
+print(*tables, apf.check(truth, detections).height)
 """
 
 

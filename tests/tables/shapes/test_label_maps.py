@@ -118,11 +118,11 @@ def test_outlines_are_the_boundaries_of_each_segment(dilation: float) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         values = np.kron(rng.integers(0, 4, (3, 4)), np.ones((rng.integers(1, 9), rng.integers(1, 9)), dtype=int))
-        found = outlined(values.astype(np.uint32), dilation)
+        outlines = outlined(values.astype(np.uint32), dilation)
         for number in (1, 2, 3):
-            assert ((found == number) == boundary(values == number, dilation)).all()
-        assert ((found == INNER) == ((values > 0) & (found != values))).all()
-        assert ((found == 0) == (values == 0)).all()
+            assert ((outlines == number) == boundary(values == number, dilation)).all()
+        assert ((outlines == INNER) == ((values > 0) & (outlines != values))).all()
+        assert ((outlines == 0) == (values == 0)).all()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")

@@ -95,7 +95,7 @@ def rotated(random: np.random.Generator, n_images: int) -> tuple[Any, Any]:
 def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol = apf.DOTA) -> list[bool | None]:
     """What became of each detection, best score first: true, false, or None where it is ignored."""
     outcomes: list[bool | None] = []
-    taken = set[int]()
+    matched_numbers = set[int]()
     for row in sorted((row for row in results if row["category_id"] == category), key=lambda row: -row["score"]):
         here = [
             (overlap(row, other), -number)
@@ -108,8 +108,8 @@ def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol 
         elif truth["annotations"][-number]["ignore"] and protocol.rule(IgnoreFlagged):
             outcomes.append(None)
         else:
-            outcomes.append(-number not in taken)
-            taken.add(-number)
+            outcomes.append(-number not in matched_numbers)
+            matched_numbers.add(-number)
     return outcomes
 
 

@@ -47,14 +47,16 @@ def test_a_file_may_say_nothing_of_its_image(tmp_path: Path) -> None:
 
 
 def test_results_of_task_1_are_corners(tmp_path: Path) -> None:
-    found = apf.read_results(text_folder(tmp_path / "found", Task1_ship="P1 .5 10 0 20 10 10 20 0 10\n", Task1_small_car=""))
-    assert found.select("image_id", "category_id", "score", "corners", "x").rows() == [("P1", "ship", 0.5, CORNERS, None)]
+    detections = apf.read_results(
+        text_folder(tmp_path / "found", Task1_ship="P1 .5 10 0 20 10 10 20 0 10\n", Task1_small_car="")
+    )
+    assert detections.select("image_id", "category_id", "score", "corners", "x").rows() == [("P1", "ship", 0.5, CORNERS, None)]
 
 
 def test_results_of_task_2_are_boxes(tmp_path: Path) -> None:
     path = text_folder(tmp_path / "found", **{"Task2_ship": "P1 .5 1 2 4 6\n", "Task2_small car": "P2 .25 0 0 1 1\n"})
-    found = apf.read_results(path, "dota")
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [
+    detections = apf.read_results(path, "dota")
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [
         ("P1", "ship", 0.5, 1, 2, 3, 4),
         ("P2", "small car", 0.25, 0, 0, 1, 1),
     ]
@@ -110,14 +112,14 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
     }
     frame = pl.DataFrame(rows, schema=types)
     names = frame.select(pl.col("category_id").unique().sort(), name=pl.col("category_id").unique().sort())
-    said = {
+    columns = {
         "image_source": draw(
             st.lists(st.sampled_from(["GF-2", "Google Earth", "null", None]), min_size=len(images), max_size=len(images))
         ),
         "gsd": draw(st.lists(st.none() | st.floats(0, 100), min_size=len(images), max_size=len(images))),
     }
-    known = {name: values for name, values in said.items() if any(value is not None for value in values)}
-    return apf.Dataset(pl.DataFrame({"image_id": images, **known}), names, frame)
+    filled_columns = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    return apf.Dataset(pl.DataFrame({"image_id": images, **filled_columns}), names, frame)
 
 
 @pytest.mark.slow
@@ -135,14 +137,14 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 def test_round_trip_of_rotated_results(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("dota")
     truth = dataset.annotations
-    found = truth.select("image_id", "category_id", "corners", score=pl.int_range(pl.len()) / 7).sort(
+    detections = truth.select("image_id", "category_id", "corners", score=pl.int_range(pl.len()) / 7).sort(
         "category_id", maintain_order=True
     )
-    if found.is_empty():
+    if detections.is_empty():
         return
-    assert apf.write_results(found, path / "found", "dota", dataset=dataset).rows() == []
+    assert apf.write_results(detections, path / "found", "dota", dataset=dataset).rows() == []
     assert_frame_equal(
-        apf.read_results(path / "found", "dota"), apf.read_results(found), check_exact=True, check_column_order=False
+        apf.read_results(path / "found", "dota"), apf.read_results(detections), check_exact=True, check_column_order=False
     )
 
 
@@ -150,12 +152,14 @@ def test_round_trip_of_rotated_results(tmp_path_factory: pytest.TempPathFactory,
 @given(st.lists(st.tuples(st.sampled_from("ab"), *[COORDINATES] * 2, *[st.floats(0, 1e5)] * 2)))
 def test_round_trip_of_upright_results(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
     path = tmp_path_factory.mktemp("dota")
-    found = pl.DataFrame(rows, schema={"category_id": pl.String, **dict.fromkeys(BOX, pl.Float64)}, orient="row")
-    found = found.sort("category_id", maintain_order=True).with_columns(image_id=pl.lit("P1"), score=pl.int_range(pl.len()) / 7)
+    detections = pl.DataFrame(rows, schema={"category_id": pl.String, **dict.fromkeys(BOX, pl.Float64)}, orient="row")
+    detections = detections.sort("category_id", maintain_order=True).with_columns(
+        image_id=pl.lit("P1"), score=pl.int_range(pl.len()) / 7
+    )
     dataset = apf.Dataset({"image_id": ["P1"]}, {"category_id": ["a", "b"]}, {})
-    lost = apf.write_results(found, path / "found", "dota", dataset=dataset)
+    lost = apf.write_results(detections, path / "found", "dota", dataset=dataset)
     again = apf.read_results(path / "found", "dota")
-    expected = apf.read_results(found)
+    expected = apf.read_results(detections)
     rounded = "rounded: the files store where the box ends"
     changed = {name: int((again[name] != expected[name]).sum()) for name in ("width", "height")}
     assert lost.rows() == [("detections", name, n, rounded) for name, n in changed.items() if n]
@@ -187,8 +191,8 @@ def test_boxes_become_corners(tmp_path: Path) -> None:
     assert again["corners"][1].to_list() == pytest.approx([1, 3, 1, -1, 3, -1, 3, 3])
     assert again["corners"][2].to_list() == CORNERS
     assert again["ignore"].to_list() == [False, True, False]
-    found = pl.DataFrame(rows | {"score": [0.9, 0.8, 0.7]}).drop("ignore")
-    assert apf.write_results(found, tmp_path / "found", "dota").rows() == [("detections", *row[1:]) for row in lost.rows()]
+    detections = pl.DataFrame(rows | {"score": [0.9, 0.8, 0.7]}).drop("ignore")
+    assert apf.write_results(detections, tmp_path / "found", "dota").rows() == [("detections", *row[1:]) for row in lost.rows()]
     assert apf.read_results(tmp_path / "found")["corners"].to_list() == again["corners"].to_list()
 
 
@@ -290,25 +294,25 @@ def test_what_cannot_be_written_leaves_nothing(row: dict[str, Any], message: str
 
 
 def test_results_with_names_that_cannot_be_written_leave_nothing(tmp_path: Path) -> None:
-    found = pl.DataFrame(ROW | {"score": [0.5]})
+    detections = pl.DataFrame(ROW | {"score": [0.5]})
     with pytest.raises(FormatError, match=r"images: fields .* the name 'a b' cannot be written; rename it$"):
-        apf.write_results(found.with_columns(image_id=pl.lit("a b")), tmp_path / "found", "dota")
+        apf.write_results(detections.with_columns(image_id=pl.lit("a b")), tmp_path / "found", "dota")
     with pytest.raises(FormatError, match=r"no file can be called 'Task1_a/b'; rename it$"):
-        apf.write_results(found.with_columns(category_id=pl.lit("a/b")), tmp_path / "found", "dota")
+        apf.write_results(detections.with_columns(category_id=pl.lit("a/b")), tmp_path / "found", "dota")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_told_from_the_first_line_and_the_names(tmp_path: Path) -> None:
     plain, headed = text_folder(tmp_path / "plain", a="", b=SHIP), text_folder(tmp_path / "headed", a="imagesource: x\n")
     bare = text_folder(tmp_path / "bare", a=SHIP.removesuffix(" 0"))
-    found = text_folder(tmp_path / "found", Task1_ship="P1 .5 10 0 20 10 10 20 0 10")
+    results = text_folder(tmp_path / "found", Task1_ship="P1 .5 10 0 20 10 10 20 0 10")
     others = [
         text_folder(tmp_path / "boxes", a="cat 1 2 3 4"),
         text_folder(tmp_path / "obb", a="0 .1 .1 .2 .1 .2 .2 .1 .2"),
         tmp_path,
     ]
-    assert [Dota().fits(see(path), "dataset") for path in (plain, headed, bare, found, *others)] == [True] * 3 + [False] * 4
-    assert [Dota().fits(see(path), "results") for path in (found, plain, headed, bare, *others)] == [True] + [False] * 6
+    assert [Dota().fits(see(path), "dataset") for path in (plain, headed, bare, results, *others)] == [True] * 3 + [False] * 4
+    assert [Dota().fits(see(path), "results") for path in (results, plain, headed, bare, *others)] == [True] + [False] * 6
     for other in (Boxes(), Kitti()):
-        assert not any(other.fits(see(path), "dataset") for path in (plain, headed, bare, found))
-        assert not any(other.fits(see(path), "results") for path in (plain, headed, bare, found))
+        assert not any(other.fits(see(path), "dataset") for path in (plain, headed, bare, results))
+        assert not any(other.fits(see(path), "results") for path in (plain, headed, bare, results))

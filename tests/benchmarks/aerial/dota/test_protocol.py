@@ -49,8 +49,8 @@ def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
     expected = {}
     for category in CATEGORIES:
         outcomes = judge(truth, results, category)
-        found = evaluation.matches().filter(category_id=category).drop_nulls("detection_id").sort("rank")["outcome"].to_list()
-        assert found == [{True: "tp", False: "fp", None: "ignored"}[outcome] for outcome in outcomes]
+        matches = evaluation.matches().filter(category_id=category).drop_nulls("detection_id").sort("rank")
+        assert matches["outcome"].to_list() == [{True: "tp", False: "fp", None: "ignored"}[outcome] for outcome in outcomes]
         n_positives = sum(row["category_id"] == category and not row["ignore"] for row in truth["annotations"])
         expected[category] = average_precision(outcomes, n_positives, 2007)
     assert evaluation.metrics.sort("category_id")["ap"].to_list() == close(expected.values())
@@ -82,8 +82,8 @@ RIGHT_END_UP = [6.464466094, 20.606601718, -0.606601718, 13.535533906, 13.535533
 def test_angles_turn_counter_clockwise_as_one_sees_them(angle: float, outcome: str) -> None:
     cell = {"image_id": [1], "category_id": [1]}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, cell | {"corners": [RIGHT_END_UP]})
-    found = pl.DataFrame(cell | {"score": [0.9], "angle": [angle]} | {name: [value] for name, value in LEVEL.items()})
-    assert apf.evaluate(truth, found, apf.DOTA).matches().drop_nulls("detection_id")["outcome"].to_list() == [outcome]
+    detections = pl.DataFrame(cell | {"score": [0.9], "angle": [angle]} | {name: [value] for name, value in LEVEL.items()})
+    assert apf.evaluate(truth, detections, apf.DOTA).matches().drop_nulls("detection_id")["outcome"].to_list() == [outcome]
 
 
 def upright(rows: list[tuple[float, float]], **columns: list[Any]) -> pl.DataFrame:
@@ -147,9 +147,9 @@ def one_class(objects: list[tuple[list[float], int]], found: list[tuple[list[flo
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_cases_of_the_references(name: str) -> None:
-    objects, found, expected = CASES[name]
+    objects, detections, expected = CASES[name]
     for protocol, value in zip((apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE), expected, strict=True):
-        evaluation = apf.evaluate(*one_class(objects, found), protocol)
+        evaluation = apf.evaluate(*one_class(objects, detections), protocol)
         assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(value, abs=1e-9)]
         classes = protocol.rule(Classes)
         n = len(classes.names) if classes else 1

@@ -71,14 +71,14 @@ def area_under(kinds: list[int], n: int) -> float:
 
 def evaluate(truth: Any, results: list[Row], thresholds: tuple[float, ...]) -> tuple[dict[str, float], dict[str, float]]:
     """The summary as the toolkit has it, a class counted once for each image that it is in, and with the plain mean."""
-    objects, found = {}, {}
+    objects, detections = {}, {}
     for image in truth["images"]:
         own = [row for row in truth["annotations"] if row["image_id"] == image["id"]]
         regions = [row for row in own if row["category_id"] == 0]
         sizes = image["width"], image["height"]
         objects[image["id"]] = [row for row in own if row["category_id"] and not is_excluded(row, regions, *sizes)]
         rows = [row for row in results if row["image_id"] == image["id"]]
-        found[image["id"]] = [row for row in rows if not is_excluded(row, regions, *sizes)]
+        detections[image["id"]] = [row for row in rows if not is_excluded(row, regions, *sizes)]
     ap, ar, weights = {}, {}, {}
     for category in EVALUATED:
         rows_of = {key: [row for row in rows if row["category_id"] == category] for key, rows in objects.items()}
@@ -90,7 +90,7 @@ def evaluate(truth: Any, results: list[Row], thresholds: tuple[float, ...]) -> t
             for limit in LIMITS:
                 outcomes: list[tuple[float, int]] = []
                 for key, rows in rows_of.items():
-                    first = [row for row in found[key][:limit] if row["category_id"] == category]
+                    first = [row for row in detections[key][:limit] if row["category_id"] == category]
                     outcomes += match(first, rows, t)
                 kinds = [kind for _, kind in sorted(outcomes, key=lambda pair: -pair[0])]
                 ar[category, t, limit] = kinds.count(1) / n

@@ -35,8 +35,8 @@ def test_ground_truth(tmp_path: Path) -> None:
 
 
 def test_results_stay_in_their_order(tmp_path: Path) -> None:
-    found = apf.read_results(text_folder(tmp_path / "found", **FOUND))
-    assert found.select("image_id", "category_id", "score", *BOX).row(1) == ("a", 4, 0.8, 200, 10, 40, 40)
+    detections = apf.read_results(text_folder(tmp_path / "found", **FOUND))
+    assert detections.select("image_id", "category_id", "score", *BOX).row(1) == ("a", 4, 0.8, 200, 10, 40, 40)
 
 
 def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
@@ -49,11 +49,11 @@ def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_from_the_files_to_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, found = text_folder(tmp_path / "truth", **TRUTH), text_folder(tmp_path / "found", **FOUND)
-    assert run("eval", truth, found, "--protocol", "visdrone") == 0
+    truth, detections = text_folder(tmp_path / "truth", **TRUTH), text_folder(tmp_path / "found", **FOUND)
+    assert run("eval", truth, detections, "--protocol", "visdrone") == 0
     values = [line.split(" = ")[1] for line in capsys.readouterr().out.splitlines()]
     assert values == ["0.417", "0.417", "0.417", "0.250", "0.500", "0.500", "0.500"]  # a car in one image, a bus in another
-    assert run("check", truth, found) == 0
+    assert run("check", truth, detections) == 0
     assert run("convert", truth, tmp_path / "truth.json", "--to", "coco") == 0
     assert apf.read_dataset(tmp_path / "truth.json").annotations["is_crowd"].to_list() == [False, False, True, True]
 

@@ -31,9 +31,9 @@ HAND: dict[str, Hand] = {
 def loop(random: np.random.Generator, number: int) -> Sample:
     """Sweeps with objects of three categories, some without any."""
     n_images = 2 + number % 3
-    truth, found = generated(random, SOME, n_images)
+    truth, detections = generated(random, SOME, n_images)
     names = dict(zip(CATEGORIES, CATEGORIES, strict=True))
-    return sample_of_rows([f"i{k}" for k in range(n_images)], truth, found, names, evaluate(truth, found, CATEGORIES))
+    return sample_of_rows([f"i{k}" for k in range(n_images)], truth, detections, names, evaluate(truth, detections, CATEGORIES))
 
 
 LOOPS: dict[str, Loop] = {"ARGOVERSE2": loop}

@@ -16,8 +16,8 @@ def matched(*rows: tuple[int, int, float], ignored: list[list[int]] | None = Non
     """detection, annotation, slice, first, last, at distances of less than 2 and 1."""
     flags = np.array(ignored or [[0, 0]], dtype=bool)
     nothing = np.zeros(2, dtype=bool)
-    found = match_by_claim(pairs_of(*rows), nothing, flags, np.array([-2.0, -1.0]), strict=True)
-    return found.drop("similarity", "is_repeat").rows()
+    assignments = match_by_claim(pairs_of(*rows), nothing, flags, np.array([-2.0, -1.0]), strict=True)
+    return assignments.drop("similarity", "is_repeat").rows()
 
 
 def test_only_the_nearest_is_claimed() -> None:
@@ -42,16 +42,16 @@ def test_no_pairs() -> None:
 
 def by_loop(problem: Problem, strict: bool) -> dict[tuple[int, int, int], tuple[int, bool]]:
     """Detection by detection, for one slice and threshold at a time."""
-    found: dict[tuple[int, int, int], tuple[int, bool]] = {}
+    assignments: dict[tuple[int, int, int], tuple[int, bool]] = {}
     for number, ignored in enumerate(problem.ignored):
         for place, threshold in enumerate(problem.thresholds):
             accepted = set()
             for detection in sorted(set(problem.pairs["detection"])):
                 similarity, claimed = min((-s, a) for d, a, s in problem.pairs.rows() if d == detection)
                 if (ignored[claimed] or claimed not in accepted) and problem.reaches(-similarity, threshold, strict):
-                    found[number, place, detection] = (claimed, False)
+                    assignments[number, place, detection] = (claimed, False)
                 accepted.add(claimed)
-    return found
+    return assignments
 
 
 @given(problem=problems(), strict=st.booleans())

@@ -47,8 +47,8 @@ def test_logs_are_one_data_set(tmp_path: Path) -> None:
 
 
 def test_detections_are_of_sweeps(tmp_path: Path) -> None:
-    found = apf.read_results(write_feather(tmp_path / "found.feather", FOUND))
-    assert found.select("image_id", "category_id", "score", "ego_distance").rows() == [
+    detections = apf.read_results(write_feather(tmp_path / "found.feather", FOUND))
+    assert detections.select("image_id", "category_id", "score", "ego_distance").rows() == [
         ("b/10", "DOG", 0.5, 2),
         ("a/20", "BUS", 0.25, 5),
     ]
@@ -120,7 +120,7 @@ print(metrics.to_json(orient="index", double_precision=15))
 
 def generated(random: np.random.Generator, log: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Annotations and detections of a log: found near by, far off, twice, or not at all; some beyond the range."""
-    truth, found = [], []
+    truth, detections = [], []
     for timestamp in range(1, 6):
         for _ in range(random.integers(4, 12)):
             category = str(random.choice(EVALUATED[:4]))
@@ -134,11 +134,11 @@ def generated(random: np.random.Generator, log: str) -> tuple[list[dict[str, Any
                 near = sweep(
                     timestamp, category, tuple(off), tuple(size * random.uniform(0.8, 1.2, 3)), yaw + random.normal(0, 0.5)
                 )
-                found.append(near | {"score": float(random.random()), "log_id": log})
+                detections.append(near | {"score": float(random.random()), "log_id": log})
         for _ in range(3):
             centre = random.normal(0, (60, 60, 1))
-            found.append(sweep(timestamp, EVALUATED[0], tuple(centre), score=float(random.random()), log_id=log))
-    return truth, found
+            detections.append(sweep(timestamp, EVALUATED[0], tuple(centre), score=float(random.random()), log_id=log))
+    return truth, detections
 
 
 @pytest.mark.slow

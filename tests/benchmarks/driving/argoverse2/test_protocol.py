@@ -56,8 +56,8 @@ def test_errors_and_the_composite_score() -> None:
         at_two = rows.row(by_predicate=pl.col("iou_threshold") == -2, named=True)
         return {kind: at_two[kind] for kind in ("ate", "ase", "aoe")} | {"cds": rows["cds"].mean()}
 
-    found = of_car(case(*A1))
-    assert (found["ate"], found["cds"]) == exactly((0.54, 0.296012789))
+    errors = of_car(case(*A1))
+    assert (errors["ate"], errors["cds"]) == exactly((0.54, 0.296012789))
     assert of_car(case(*A6)) == exactly({"ate": 0.2, "ase": 0.5, "aoe": 0.283185307, "cds": 0.769953106})
 
 

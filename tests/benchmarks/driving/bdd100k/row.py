@@ -41,15 +41,15 @@ HAND: dict[str, Hand] = {
 
 
 def label(category: str, corners: tuple[float, ...], score: float | None = None, **attributes: Any) -> Json:
-    made: Json = {"id": "1", "category": category, "box2d": dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))}
-    made |= {"attributes": attributes} if attributes else {}
-    return made if score is None else made | {"score": score}
+    fields: Json = {"id": "1", "category": category, "box2d": dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))}
+    fields |= {"attributes": attributes} if attributes else {}
+    return fields if score is None else fields | {"score": score}
 
 
 def masked(category: str, pixels: np.ndarray, score: float | None = None) -> Json:
     rle = coco_mask.encode(np.asfortranarray(pixels.astype(np.uint8)))
-    made: Json = {"id": "1", "category": category, "rle": {"size": [*pixels.shape], "counts": rle["counts"].decode()}}
-    return made if score is None else made | {"score": score}
+    fields: Json = {"id": "1", "category": category, "rle": {"size": [*pixels.shape], "counts": rle["counts"].decode()}}
+    return fields if score is None else fields | {"score": score}
 
 
 def rectangle(left: int, top: int, right: int, bottom: int) -> np.ndarray:
@@ -64,7 +64,7 @@ def frame(name: str, *labels: Json) -> Json:
 
 def generated(random: np.random.Generator, iou_type: str) -> tuple[list[Json], list[Json]]:
     """Frames with objects of four classes, some ignored or crowds, and predictions near them, some elsewhere, some missing."""
-    truth, found = [], []
+    truth, detections = [], []
     for number in range(random.integers(1, 7)):
         labels, results = [], []
         for _ in range(random.integers(0, 5)):
@@ -82,8 +82,8 @@ def generated(random: np.random.Generator, iou_type: str) -> tuple[list[Json], l
                 labels.append(masked(name, rectangle(left, top, right, bottom)) | {"attributes": flags})
                 results += [masked(name, rectangle(*near), score)] * is_found
         truth.append(frame(f"f{number}.jpg", *labels))
-        found += [frame(f"f{number}.jpg", *results)] * (random.random() < 0.9)
-    return truth, found
+        detections += [frame(f"f{number}.jpg", *results)] * (random.random() < 0.9)
+    return truth, detections
 
 
 def _as_coco(one: Json, image: str) -> Json:
@@ -126,10 +126,10 @@ def loop(random: np.random.Generator, _: int, *, iou_type: str) -> Sample:
         ])  # fmt: skip
     images = [{"id": each["name"], "width": 80, "height": 60} for each in sides[0]]
     truth = {"images": images, "categories": [{"id": number, "name": name} for name, number in ids.items()]}
-    found = [{name: value for name, value in row.items() if name != "iscrowd"} for row in _apart(renamed[1])]
-    stats = by_pycocotools({**truth, "annotations": renamed[0]}, found, iou_type).stats.tolist()
+    detections = [{name: value for name, value in row.items() if name != "iscrowd"} for row in _apart(renamed[1])]
+    stats = by_pycocotools({**truth, "annotations": renamed[0]}, detections, iou_type).stats.tolist()
     values = zip((line.metric for line in headlines(apf.BDD100K)), stats, strict=True)
-    numbers = {name: None if value < 0 else value for name, value in values if value >= 0 or found}
+    numbers = {name: None if value < 0 else value for name, value in values if value >= 0 or detections}
     return sample_of_coco({**truth, "annotations": given[0]}, given[1], numbers)
 
 

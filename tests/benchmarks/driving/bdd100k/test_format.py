@@ -83,8 +83,8 @@ def test_corners_are_inclusive_and_flags_are_columns(tmp_path: Path) -> None:
         ("car", 10.5, 20, 20, 5, 100, True, None, True, "NA", "7"),
         ("bus", 0, 0, 10, 5, 50, True, True, None, None, "7"),
     ]
-    found = apf.read_results(saved(tmp_path / "b.json", [frame("a.jpg", label("car", score=0.5))]))
-    assert found.select("image_id", "category_id", "score", "width", "height").rows() == [("a.jpg", "car", 0.5, 10, 5)]
+    detections = apf.read_results(saved(tmp_path / "b.json", [frame("a.jpg", label("car", score=0.5))]))
+    assert detections.select("image_id", "category_id", "score", "width", "height").rows() == [("a.jpg", "car", 0.5, 10, 5)]
 
 
 def test_masks_are_read_where_there_are_some(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_masks_are_read_where_there_are_some(tmp_path: Path) -> None:
     with pytest.warns(ShapesLeftOutWarning, match="labels that have neither box2d nor rle: 1 with poly2d$"):
         apf.read_dataset(saved(tmp_path / "b.json", [frame("a.jpg", *labels[1:])]))
     with warnings.catch_warnings(action="error"):
-        found = apf.read_results(saved(tmp_path / "c.json", [frame("a.jpg", labels[0] | {"score": 0.5})]))
-    assert found["mask"].to_list() == [SQUARE]
+        detections = apf.read_results(saved(tmp_path / "c.json", [frame("a.jpg", labels[0] | {"score": 0.5})]))
+    assert detections["mask"].to_list() == [SQUARE]
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -132,14 +132,14 @@ def test_missing_scores_are_named(tmp_path: Path) -> None:
 
 
 def test_recognized_by_the_first_frames(tmp_path: Path) -> None:
-    truth, found = (
+    truth, detections = (
         saved(tmp_path / "a.json", [frame("f", label("car"))]),
         saved(tmp_path / "b.json", [frame("f", label("car", score=1))]),
     )
     coco = written(tmp_path, {"c.json": '[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.5}]'}) / "c.json"
     empty = saved(tmp_path / "d.json", {"frames": [frame("f")]})
-    assert [Scalabel().fits(see(path), "dataset") for path in (truth, found, coco, empty)] == [True, False, False, True]
-    assert [Scalabel().fits(see(path), "results") for path in (truth, found, coco, empty)] == [False, True, False, True]
+    assert [Scalabel().fits(see(path), "dataset") for path in (truth, detections, coco, empty)] == [True, False, False, True]
+    assert [Scalabel().fits(see(path), "results") for path in (truth, detections, coco, empty)] == [False, True, False, True]
     assert apf.read_results(empty).height == 0
     assert apf.read_dataset(truth).annotations.height == 1
 
@@ -150,5 +150,5 @@ def test_a_score_of_null_is_none(tmp_path: Path) -> None:
     truth = apf.read_dataset(path)
     assert truth.annotations["category_id"].to_list() == ["car", "bus"]
     assert "score" not in truth.annotations.columns
-    found = saved(tmp_path / "b.json", [frame("f", label("car", score=None)), frame("g", label("bus", score=0.5))])
-    assert not Scalabel().fits(see(found), "dataset")
+    detections = saved(tmp_path / "b.json", [frame("f", label("car", score=None)), frame("g", label("bus", score=0.5))])
+    assert not Scalabel().fits(see(detections), "dataset")

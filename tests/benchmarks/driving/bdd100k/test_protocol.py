@@ -35,9 +35,9 @@ def numbers(folder: Path, truth: list[Json], found: list[Json], iou_type: str = 
 
 def test_s1_corners_are_inclusive(tmp_path: Path) -> None:
     """Half of 10 x 10 pixels: an IoU of exactly .5."""
-    found = numbers(tmp_path, [frame("a", label("car", SQUARE))], [frame("a", label("car", (0, 0, 9, 4), 0.9))])
-    assert (found["AP50"], found["AP75"]) == (pytest.approx(1), 0)
-    assert found["AP"] == pytest.approx(0.1, abs=1e-9)
+    summary = numbers(tmp_path, [frame("a", label("car", SQUARE))], [frame("a", label("car", (0, 0, 9, 4), 0.9))])
+    assert (summary["AP50"], summary["AP75"]) == (pytest.approx(1), 0)
+    assert summary["AP"] == pytest.approx(0.1, abs=1e-9)
 
 
 @pytest.mark.parametrize("ignored", [{"ignored": True}, {"crowd": True}])
@@ -52,26 +52,28 @@ def test_s3_classes_are_renamed(tmp_path: Path) -> None:
     """Of detections too; those of the three ignored ones count, as they are of the class then."""
     for old, new in RENAMED.items():
         for one, other in ((old, new), (new, old)):
-            truth, found = [frame("a", label(one, SQUARE))], [frame("a", label(other, SQUARE, 0.9))]
-            assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(1, abs=1e-9)
+            truth, predictions = [frame("a", label(one, SQUARE))], [frame("a", label(other, SQUARE, 0.9))]
+            assert numbers(tmp_path, truth, predictions)["AP"] == pytest.approx(1, abs=1e-9)
     for old, new in IGNORED.items():
         truth = [frame("a", label(new, SQUARE), label(old, (100, 100, 199, 199)))]
-        found = [frame("a", label(new, SQUARE, 0.5), label(new, (110, 110, 120, 120), 0.9), label(old, (0, 0, 9, 8), 0.4))]
-        assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(1, abs=1e-9)
+        predictions = [
+            frame("a", label(new, SQUARE, 0.5), label(new, (110, 110, 120, 120), 0.9), label(old, (0, 0, 9, 8), 0.4))
+        ]
+        assert numbers(tmp_path, truth, predictions)["AP"] == pytest.approx(1, abs=1e-9)
         assert numbers(tmp_path, truth[:1], [frame("a", label(old, SQUARE, 0.5))])["AP"] == pytest.approx(1, abs=1e-9)
 
 
 def test_s4_without_predictions_all_is_0(tmp_path: Path) -> None:
-    found = numbers(tmp_path, [frame("a", label("car", SQUARE))], [frame("a")])
-    assert set(found.values()) == {0.0}
-    assert len(found) == 12
+    summary = numbers(tmp_path, [frame("a", label("car", SQUARE))], [frame("a")])
+    assert set(summary.values()) == {0.0}
+    assert len(summary) == 12
 
 
 def test_s5_frames_without_predictions_and_unknown_frames(tmp_path: Path) -> None:
     truth = [frame("b", label("car", SQUARE)), frame("a", label("car", SQUARE))]
-    found = [frame("unknown", label("car", SQUARE, 0.9)), frame("a", label("car", SQUARE, 0.5))]
+    predictions = [frame("unknown", label("car", SQUARE, 0.9)), frame("a", label("car", SQUARE, 0.5))]
     with pytest.warns(UnknownImageWarning, match="1 of 2 detections has an unknown image_id and was dropped: 'unknown'"):
-        assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(HALF, abs=1e-9)
+        assert numbers(tmp_path, truth, predictions)["AP"] == pytest.approx(HALF, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -83,8 +85,8 @@ def test_a_frame_whose_masks_overlap_loses_its_predictions(tmp_path: Path) -> No
     assert numbers(tmp_path, truth, [frame("a", *apart), frame("b", *apart)], "segm")["AP"] == pytest.approx(1, abs=1e-9)
     lost = r"masks overlap on 1 image \('b'\), which lose all their 2 detections by the"
     with pytest.warns(ShapesLeftOutWarning, match=lost):
-        found = numbers(tmp_path, truth, [frame("a", *apart), frame("b", *overlapping)], "segm")
-    assert found["AP"] == pytest.approx(HALF, abs=1e-9)
+        summary = numbers(tmp_path, truth, [frame("a", *apart), frame("b", *overlapping)], "segm")
+    assert summary["AP"] == pytest.approx(HALF, abs=1e-9)
 
 
 def test_results_without_masks_are_told_that_they_lack_them(tmp_path: Path) -> None:
@@ -97,8 +99,8 @@ def test_results_without_masks_are_told_that_they_lack_them(tmp_path: Path) -> N
 def test_other_classes_are_left_out_misspelled_ones_are_asked(tmp_path: Path) -> None:
     truth = [frame("a", label("Car", SQUARE), label("cars", SQUARE), label("lane", SQUARE))]
     with pytest.warns(UnknownCategoryWarning, match=r"^BDD100K does not evaluate 'cars', did you mean car\?$"):
-        found = numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.9))])
-    assert found["AP"] == pytest.approx(1, abs=1e-9)
+        summary = numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.9))])
+    assert summary["AP"] == pytest.approx(1, abs=1e-9)
     message = r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename yours with category_map"
     with pytest.raises(ParameterError, match=message):
         numbers(tmp_path, [frame("a", label("cat", SQUARE))], [])
@@ -158,10 +160,10 @@ def test_what_frames_in_memory_need() -> None:
 def test_all_that_follows_has_the_classes(tmp_path: Path) -> None:
     """Slices, stored sets, shards and batches give the same numbers, for the same names: nothing is renamed twice."""
     names = {"rider": "van", "car": "other person", "truck": "person"}
-    truth, found = generated(np.random.default_rng(4), "bbox")
+    truth, detections = generated(np.random.default_rng(4), "bbox")
     for one in (one for each in truth for one in each["labels"]):
         one["category"] = names.get(one["category"], one["category"])
-    files = written(tmp_path, truth, found)
+    files = written(tmp_path, truth, detections)
     whole = apf.evaluate(*files, apf.BDD100K)
     assert set(whole.by("name")["name"]) == set(CLASSES)
     assert whole.summary["value"][0] > 0.05

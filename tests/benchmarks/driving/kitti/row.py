@@ -80,20 +80,20 @@ def with_cuboids(random: np.random.Generator, rows: list[Row]) -> list[Row]:
         return float(value + random.normal(0, by))
 
     names = ("x", "y", "z", "length", "width", "height", "yaw")
-    made = []
+    rows_with_cuboids = []
     for row in rows:
         width, height = row["width"] / 12, row["height"] / 15
         places = (near(row["x"] / 12, 0.02), near(row["y"] / 12, 0.02), near(0.8, 0.05), width, height, near(1.5, 0.05))
         has_none = row["category_id"] == "DontCare" or random.random() < 0.05
         cuboid = [None] * 7 if has_none else [*places, near(0.4, 0.04)]
-        made.append(row | dict(zip([f"cuboid_{name}" for name in names], cuboid, strict=True)))
-    return made
+        rows_with_cuboids.append(row | dict(zip([f"cuboid_{name}" for name in names], cuboid, strict=True)))
+    return rows_with_cuboids
 
 
 def cuboids(random: np.random.Generator, n_images: int) -> tuple[list[Row], list[Row]]:
     """The generated images, with cuboids."""
-    truth, found = generated(random, n_images)
-    return with_cuboids(random, truth), with_cuboids(random, found)
+    truth, detections = generated(random, n_images)
+    return with_cuboids(random, truth), with_cuboids(random, detections)
 
 
 def of_classes(

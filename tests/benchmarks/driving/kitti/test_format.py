@@ -40,9 +40,9 @@ def test_lines_are_annotations(tmp_path: Path) -> None:
 
 
 def test_results_end_in_a_score(tmp_path: Path) -> None:
-    found = apf.read_results(text_folder(tmp_path / "found", a=f"{CAR} 0.75\n"))
-    assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "Car", 0.75, 100, 50.5, 200, 99.5)]
-    assert found.select(NUMBERS_OF).row(0) == (0.25, 1, -1.5, -2, 30, -0.5, 4, 1.75, 1.5, -0.5)
+    detections = apf.read_results(text_folder(tmp_path / "found", a=f"{CAR} 0.75\n"))
+    assert detections.select("image_id", "category_id", "score", *BOX).rows() == [("a", "Car", 0.75, 100, 50.5, 200, 99.5)]
+    assert detections.select(NUMBERS_OF).row(0) == (0.25, 1, -1.5, -2, 30, -0.5, 4, 1.75, 1.5, -0.5)
 
 
 def test_what_is_unknown_is_written_as_kitti_has_it(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_what_is_unknown_is_written_as_kitti_has_it(tmp_path: Path) -> None:
 def test_regions_are_no_positives(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=f"{CAR}\n{REGION}\n")
     in_region = CAR.replace("100 50.5 300 150", "12 22 28 48")
-    found = text_folder(tmp_path / "found", a=f"{in_region} 0.9\n{CAR} 0.8\n")
+    detections = text_folder(tmp_path / "found", a=f"{in_region} 0.9\n{CAR} 0.8\n")
     for protocol in ("coco", "voc2012"):
-        ev = apf.evaluate(truth, found, protocol)
+        ev = apf.evaluate(truth, detections, protocol)
         assert ev.metrics.filter(category_id="DontCare")["n_positives"].unique().to_list() == [0]
         assert ev.matches(0.5).filter(category_id="Car").sort("score")["outcome"].to_list() == ["tp", "fp"]
-    agnostic = apf.evaluate(truth, found, agnostic=True)
+    agnostic = apf.evaluate(truth, detections, agnostic=True)
     assert agnostic.matches(0.5)["outcome"].to_list().count("ignored") == 1
     assert agnostic.summary["value"][0] == pytest.approx(1)
 
@@ -112,10 +112,10 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     again = apf.read_dataset(path / "truth", "kitti")
     for table in ("images", "categories", "annotations"):
         assert_frame_equal(getattr(again, table), getattr(dataset, table), check_exact=True, check_column_order=False)
-    found = dataset.annotations.drop("annotation_id", "is_crowd", "area", "ignore").with_columns(score=pl.col("x") / 7)
-    assert apf.write_results(found, path / "found", "kitti", dataset=dataset).rows() == []
-    again_found = apf.read_results(path / "found", "kitti")
-    assert_frame_equal(again_found, apf.read_results(found), check_exact=True, check_column_order=False)
+    detections = dataset.annotations.drop("annotation_id", "is_crowd", "area", "ignore").with_columns(score=pl.col("x") / 7)
+    assert apf.write_results(detections, path / "found", "kitti", dataset=dataset).rows() == []
+    detections_again = apf.read_results(path / "found", "kitti")
+    assert_frame_equal(detections_again, apf.read_results(detections), check_exact=True, check_column_order=False)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
@@ -174,15 +174,15 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
-    found = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
+    detections = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
     with pytest.warns(
         MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\), evaluated as images without det"
     ):
-        assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(0.50495049505)
+        assert apf.evaluate(truth, detections).summary["value"][0] == pytest.approx(0.50495049505)
     with warnings.catch_warnings(action="error"):
-        text_folder(found, b="", c="")
-        apf.evaluate(truth, found)
-        apf.read_results(found)
+        text_folder(detections, b="", c="")
+        apf.evaluate(truth, detections)
+        apf.read_results(detections)
 
 
 BAD = {
@@ -260,20 +260,20 @@ def test_what_cannot_be_written_leaves_nothing(
 
 
 def test_told_from_the_first_line(tmp_path: Path) -> None:
-    truth, found = text_folder(tmp_path / "truth", a="", b=CAR), text_folder(tmp_path / "found", a=f"{CAR} .5")
+    truth, detections = text_folder(tmp_path / "truth", a="", b=CAR), text_folder(tmp_path / "found", a=f"{CAR} .5")
     boxes, yolo = text_folder(tmp_path / "boxes", a="cat 1 2 3 4"), text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
-    assert [Kitti().fits(see(path), "dataset") for path in (truth, found, boxes, yolo, tmp_path)] == [
+    assert [Kitti().fits(see(path), "dataset") for path in (truth, detections, boxes, yolo, tmp_path)] == [
         True,
         False,
         False,
         False,
         False,
     ]
-    assert [Kitti().fits(see(path), "results") for path in (truth, found, boxes, yolo, tmp_path)] == [
+    assert [Kitti().fits(see(path), "results") for path in (truth, detections, boxes, yolo, tmp_path)] == [
         False,
         True,
         False,
         False,
         False,
     ]
-    assert not any(Boxes().fits(see(path), "dataset") or Boxes().fits(see(path), "results") for path in (truth, found))
+    assert not any(Boxes().fits(see(path), "dataset") or Boxes().fits(see(path), "results") for path in (truth, detections))

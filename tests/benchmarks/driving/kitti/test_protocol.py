@@ -281,8 +281,10 @@ def test_as_plain_loops(sets: Sets, positions: int) -> None:
 @on_many_sets
 def test_classes_of_slices_at_eleven_positions_as_plain_loops(seeds: range) -> None:
     sets = [generated(np.random.default_rng(seed), 4 + seed % 5) for seed in seeds]
-    dataset, found = together([sample_of_rows(images_of(*each), *each, dict(zip(TYPES, TYPES, strict=True))) for each in sets])
-    table = apf.evaluate(dataset, found, apf.KITTI, recall_positions=11).by("set", level="category")
+    dataset, detections = together(
+        [sample_of_rows(images_of(*each), *each, dict(zip(TYPES, TYPES, strict=True))) for each in sets]
+    )
+    table = apf.evaluate(dataset, detections, apf.KITTI, recall_positions=11).by("set", level="category")
     rows = {(row["set"], row["name"]): row for row in table.iter_rows(named=True)}
     for number, both in enumerate(sets):
         for name, expected in of_classes(*both, positions=11).items():

@@ -14,18 +14,18 @@ KINDS = ("ate", "ase", "aoe", "ave", "aae")
 def match(truth: list[Row], found: list[Row], metres: float) -> tuple[list[Row | None], list[Row]]:
     """What each detection is matched with, and the detections, both in rank order; the last of equal scores comes first."""
     ranked = sorted(enumerate(found), key=lambda row: (-row[1]["score"], -row[0]))
-    taken: set[int] = set()
+    matched_places: set[int] = set()
     matched: list[Row | None] = []
     for _, row in ranked:
         free = [
             (math.hypot(row["cuboid_x"] - other["cuboid_x"], row["cuboid_y"] - other["cuboid_y"]), place)
             for place, other in enumerate(truth)
-            if place not in taken and other["image_id"] == row["image_id"]
+            if place not in matched_places and other["image_id"] == row["image_id"]
         ]
         distance, place = min(free, default=(math.inf, -1))
         matched.append(truth[place] if distance < metres else None)
         if distance < metres:
-            taken.add(place)
+            matched_places.add(place)
     return matched, [row for _, row in ranked]
 
 
@@ -66,8 +66,8 @@ def errors(truth: list[Row], found: list[Row], *, half_turns: bool = False) -> d
 
 
 def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else 0.0
+    numbers = values[~np.isnan(values)]
+    return float(numbers.mean()) if len(numbers) else 0.0
 
 
 def _translation(row: Row, other: Row, _: bool) -> float:

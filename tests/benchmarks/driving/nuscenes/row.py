@@ -44,9 +44,9 @@ def expected_of(truth: list[Row], found: list[Row], names: tuple[str, ...] = CLA
 def loop(random: np.random.Generator, number: int) -> Sample:
     """Three of the ten classes in up to four images; every second set has more of each."""
     n_images = 1 + number % 4
-    truth, found = generated(random, ["car", "barrier", "traffic_cone"], n_images, 6 + number % 2 * 2)
+    truth, detections = generated(random, ["car", "barrier", "traffic_cone"], n_images, 6 + number % 2 * 2)
     images = [f"i{k}" for k in range(n_images)]
-    return sample_of_rows(images, truth, found, dict(zip(CLASSES, CLASSES, strict=True)), expected_of(truth, found))
+    return sample_of_rows(images, truth, detections, dict(zip(CLASSES, CLASSES, strict=True)), expected_of(truth, detections))
 
 
 LOOPS: dict[str, Loop] = {"NUSCENES": loop}

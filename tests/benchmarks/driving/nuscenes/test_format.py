@@ -55,7 +55,7 @@ def test_tables_are_a_data_set(tmp_path: Path) -> None:
         ("t3", "two", "two, rain", 99_000_000, 0, 0),
     ]
     assert truth.images["bicycle_racks"].to_list() == [[100, 60, 1, 6, 2, 2, pytest.approx(math.pi / 2)], None, None]
-    found = truth.annotations.select(
+    table = truth.annotations.select(
         "annotation_id",
         "image_id",
         "category_id",
@@ -66,7 +66,7 @@ def test_tables_are_a_data_set(tmp_path: Path) -> None:
         "ego_distance",
         "in_rack",
     )
-    assert found.rows() == [
+    assert table.rows() == [
         ("ann0", "t1", "car", 2, 4, "vehicle.moving", 7, 10, False),
         ("ann1", "t1", "pedestrian", None, None, None, 0, 3, False),
         ("ann4", "t1", "bicycle", None, None, None, 5, pytest.approx(math.hypot(1, 12.9)), True),
@@ -98,9 +98,9 @@ def test_a_rack_holds_what_lies_inside_its_cuboid(
     bikes = pl.DataFrame(points, schema=CUBOID[:3], orient="row").with_columns(
         image_id=pl.lit("a"), category_id=pl.lit("bicycle")
     )
-    found = with_places(bikes.with_columns(pl.col(CUBOID[:3]).cast(pl.Float64)), images)["in_rack"].to_list()
+    flags = with_places(bikes.with_columns(pl.col(CUBOID[:3]).cast(pl.Float64)), images)["in_rack"].to_list()
     length, width, height = sides
-    for (x, y, z), is_in in zip(points, found, strict=True):
+    for (x, y, z), is_in in zip(points, flags, strict=True):
         along = (x - 0.5) * math.cos(yaw) + (y - 0.25) * math.sin(yaw)
         across = (y - 0.25) * math.cos(yaw) - (x - 0.5) * math.sin(yaw)
         away = max(abs(along) - length / 2, abs(across) - width / 2, abs(z) - height / 2)
@@ -126,8 +126,8 @@ def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
     ]
     assert alone.select(CUBOID).row(0) == (111, 52, 1, 4, 2, 1.5, pytest.approx(-0.5))
     with warnings.catch_warnings(action="error"):
-        found = apf.read_results(path, dataset=truth)
-    assert found.select("ego_distance", "in_rack").rows() == [(pytest.approx(math.hypot(8, 2)), False), (10, True)]
+        detections = apf.read_results(path, dataset=truth)
+    assert detections.select("ego_distance", "in_rack").rows() == [(pytest.approx(math.hypot(8, 2)), False), (10, True)]
 
 
 RACK_HERE = [100.0, 60.0, 1.0, 6.0, 2.0, 2.0, 0.0]
@@ -224,10 +224,10 @@ def test_results_joined_by_name_have_their_distance(ids: list[Any], file_names: 
     own = with_other_ids(truth, ids, file_names)
     path = write_results(tmp_path / "found.json", RESULTS)
     with warnings.catch_warnings(action="error"):
-        found = apf.read_results(path, dataset=own, join_by_name="images")
-    known = apf.read_results(path, dataset=truth)
-    assert found["image_id"].to_list() == [ids[1], ids[0]]
-    assert found.select("ego_distance", "in_rack").equals(known.select("ego_distance", "in_rack"))
+        detections = apf.read_results(path, dataset=own, join_by_name="images")
+    expected = apf.read_results(path, dataset=truth)
+    assert detections["image_id"].to_list() == [ids[1], ids[0]]
+    assert detections.select("ego_distance", "in_rack").equals(expected.select("ego_distance", "in_rack"))
     few = write_results(tmp_path / "few.json", {"t2": RESULTS["t2"]})
     with pytest.warns(MissingResultsWarning, match=re.escape(f"2 samples without an entry in the results ({ids[0]!r}, ")):
         apf.read_results(few, dataset=own, join_by_name="images")
@@ -257,8 +257,8 @@ def test_results_keep_their_numbers_when_the_truth_is_coco(tmp_path: Path) -> No
     path = write_results(tmp_path / "found.json", results)
     apf.write_dataset(truth, tmp_path / "coco.json", "coco")
     expected = apf.evaluate(truth, path, apf.NUSCENES)
-    found = apf.evaluate(tmp_path / "coco.json", path, apf.NUSCENES, join_by_name=["images", "categories"])
-    assert_frame_equal(found.summary, expected.summary)  # sums may be in another order
+    evaluation = apf.evaluate(tmp_path / "coco.json", path, apf.NUSCENES, join_by_name=["images", "categories"])
+    assert_frame_equal(evaluation.summary, expected.summary)  # sums may be in another order
 
 
 @pytest.mark.slow
@@ -301,8 +301,8 @@ def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_splits_are_scenes(tmp_path: Path) -> None:
-    made = tables({"t1": ("scene-0103", 0.0, (0.0, 0.0)), "t2": ("scene-0061", 1.0, (0.0, 0.0))}, OBJECTS[:0])
-    folder = write_tables(tmp_path / "set", made)
+    content = tables({"t1": ("scene-0103", 0.0, (0.0, 0.0)), "t2": ("scene-0061", 1.0, (0.0, 0.0))}, OBJECTS[:0])
+    folder = write_tables(tmp_path / "set", content)
     written(folder, {"splits.json": json.dumps({"mine": ["scene-0061"]})})
     assert apf.read_dataset(folder).images["image_id"].to_list() == ["t1", "t2"]
     assert apf.read_dataset(folder, split="mine").images["image_id"].to_list() == ["t2"]
@@ -319,9 +319,9 @@ def test_splits_are_scenes(tmp_path: Path) -> None:
 
 
 def changed(table: str, change: Any) -> dict[str, list[Json]]:
-    made = tables(SAMPLES, OBJECTS)
-    change(made[table])
-    return made
+    content = tables(SAMPLES, OBJECTS)
+    change(content[table])
+    return content
 
 
 BAD_TABLES = {
@@ -471,11 +471,11 @@ def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[s
                     more = {"size": sides, "yaw": float(random.uniform(-3, 3)), "num_lidar_pts": int(random.integers(0, 3))}
                     more |= {"attribute": "vehicle.moving"} if random.random() < 0.5 else {}
                     objects.append((f"{scene}-{step}", f"{scene}-{number}", category, (x, y, z), more))
-                    found = {"yaw": float(random.uniform(-3, 3)), "velocity": tuple(random.normal(0, 3, 2).tolist())}
+                    motion = {"yaw": float(random.uniform(-3, 3)), "velocity": tuple(random.normal(0, 3, 2).tolist())}
                     own = [name for name, several in CLASSES.items() if category in several]
                     name = own[0] if own and random.random() < 0.8 else str(random.choice(list(CLASSES)))
                     score = round(float(random.random()), 1)  # many are equal
-                    results[f"{scene}-{step}"].append(box(f"{scene}-{step}", name, score, (x + 0.5, y, z), **found))
+                    results[f"{scene}-{step}"].append(box(f"{scene}-{step}", name, score, (x + 0.5, y, z), **motion))
     return tables(samples, objects), results
 
 

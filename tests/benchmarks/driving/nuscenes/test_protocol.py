@@ -86,26 +86,26 @@ def test_errors_are_1_at_low_recall_and_for_scores_of_0(truth: list[float], scor
 @pytest.mark.parametrize(("order", "ap"), [("ab", 0.101234568), ("ba", 0.438271605)])
 def test_ties_across_samples_go_by_the_order_of_the_file(order: str, ap: float) -> None:
     truth = [cuboid(0, image="a"), cuboid(0, image="b")]
-    found = [cuboid(0 if image == "a" else 9, 0.5, image=image) for image in order]
-    assert of_category(evaluate(truth, found, apf.NUSCENES, images="ab"), "ap") == exactly([ap] * 4)
+    detections = [cuboid(0 if image == "a" else 9, 0.5, image=image) for image in order]
+    assert of_category(evaluate(truth, detections, apf.NUSCENES, images="ab"), "ap") == exactly([ap] * 4)
 
 
 def test_all_five_errors() -> None:
     truth = [cuboid(0, yaw=0.1, velocity=(1, 0), attribute="moving"), cuboid(10, velocity=(None, None)),
              cuboid(20, yaw=3, velocity=(0, 0), attribute="parked")]  # fmt: skip
-    found = [cuboid(0.2, 0.9, yaw=0.3, velocity=(2, 0), size=(2, 4, 1), attribute="moving"),
-             cuboid(10.4, 0.7, yaw=0.4, attribute="moving"),
-             cuboid(20.6, 0.5, yaw=-3, size=(1, 4, 1.5), attribute="moving")]  # fmt: skip
-    evaluation = evaluate(truth, found, apf.NUSCENES)
+    detections = [cuboid(0.2, 0.9, yaw=0.3, velocity=(2, 0), size=(2, 4, 1), attribute="moving"),
+                  cuboid(10.4, 0.7, yaw=0.4, attribute="moving"),
+                  cuboid(20.6, 0.5, yaw=-3, size=(1, 4, 1.5), attribute="moving")]  # fmt: skip
+    evaluation = evaluate(truth, detections, apf.NUSCENES)
     assert of_category(evaluation, "ap") == exactly([0.622222222, 1, 1, 1])
     assert errors_of_cars(evaluation) == exactly((0.275188889, 0.261012346, 0.255041821, 0.904611111, 0.095388889))
 
 
 def weathered(n_images: int = 12) -> tuple[list[Row], list[Row], dict[str, list[Any]]]:
     """Rows of some images, which are in rain or not."""
-    truth, found = generated(np.random.default_rng(7), ["car", "barrier"], n_images)
+    truth, detections = generated(np.random.default_rng(7), ["car", "barrier"], n_images)
     ids = [f"i{k}" for k in range(n_images)]
-    return truth, found, {"image_id": ids, "weather": ["rain" if k % 3 == 0 else "clear" for k in range(n_images)]}
+    return truth, detections, {"image_id": ids, "weather": ["rain" if k % 3 == 0 else "clear" for k in range(n_images)]}
 
 
 def of_all_classes(truth: list[Row], found: list[Row], images: Any, protocol: apf.Protocol = apf.NUSCENES) -> apf.Evaluation:
@@ -114,10 +114,12 @@ def of_all_classes(truth: list[Row], found: list[Row], images: Any, protocol: ap
 
 @pytest.mark.slow
 def test_slices_have_no_score_where_an_error_is_undefined() -> None:
-    truth, found, images = weathered()
-    evaluation = of_all_classes(truth, found, images)
+    truth, detections, images = weathered()
+    evaluation = of_all_classes(truth, detections, images)
     rows = {row["name"]: row for row in evaluation.by("name").to_dicts()}
-    expected = expected_of(*([row for row in rows if row["category_id"] == "car"] for rows in (truth, found)), names=("car",))
+    expected = expected_of(
+        *([row for row in rows if row["category_id"] == "car"] for rows in (truth, detections)), names=("car",)
+    )
     assert {name: rows["car"][name] for name in expected} == exactly(expected)
     assert rows["barrier"]["AVE"] is None and rows["barrier"]["NDS"] is None and rows["barrier"]["AOE"] is not None
     assert rows["bus"]["AP"] == 0 and rows["bus"]["ATE"] == 1
@@ -126,11 +128,11 @@ def test_slices_have_no_score_where_an_error_is_undefined() -> None:
 
 @pytest.mark.slow
 def test_slices_of_objects_are_matched_again() -> None:
-    truth, found, images = weathered()
-    for rows in (truth, found):
+    truth, detections, images = weathered()
+    for rows in (truth, detections):
         for row in rows:
             row["ego_distance"] = abs(row["cuboid_x"])
-    evaluation = of_all_classes(truth, found, images)
+    evaluation = of_all_classes(truth, detections, images)
     near = evaluation.by(apf.bins("ego_distance", [0, 3, 8])).row(0, named=True)
     assert near["n_annotations"] == sum(row["ego_distance"] < 3 for row in truth)
     assert 0 < near["AP"] < 1 and 0 < near["NDS"] < 1
@@ -143,15 +145,15 @@ def test_slices_of_objects_are_matched_again() -> None:
 @pytest.mark.parametrize("protocol", [apf.NUSCENES, ARGOVERSE2_OF_CARS], ids=lambda protocol: protocol.name)
 def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
     rng = np.random.default_rng(5)
-    truth, found, images = weathered(n_images=6)
-    for row, noise in zip(found, rng.random(len(found)).tolist(), strict=True):
+    truth, detections, images = weathered(n_images=6)
+    for row, noise in zip(detections, rng.random(len(detections)).tolist(), strict=True):
         row["score"] = 0.1 + 0.8 * row["score"] + noise / 1e6  # no ties but those of copies
-    evaluation = of_all_classes(truth, found, images, protocol)
+    evaluation = of_all_classes(truth, detections, images, protocol)
     weights = rng.integers(0, 4, (6, 5)).astype(float)
     columns = ["ap", *(kind for kind in reference.KINDS if kind in evaluation.metrics.columns)]
     for weighting, counts in enumerate(weights.T.astype(int).tolist()):
         copied = {f"i{k}": [f"i{k}/{copy}" for copy in range(n)] for k, n in enumerate(counts)}
-        rows = [[row | {"image_id": copy} for row in rows for copy in copied[row["image_id"]]] for rows in (truth, found)]
+        rows = [[row | {"image_id": copy} for row in rows for copy in copied[row["image_id"]]] for rows in (truth, detections)]
         expected = of_all_classes(*rows, [copy for copies in copied.values() for copy in copies], protocol).metrics
         for (t, threshold), column in product(enumerate(protocol.iou_thresholds), columns):
             own = expected.filter(iou_threshold=threshold)[column].fill_null(np.nan).to_numpy()
@@ -164,8 +166,8 @@ def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
 
 @pytest.mark.slow
 def test_less_of_an_error_is_better(tmp_path: Path) -> None:
-    truth, found, images = weathered(n_images=30)
-    runs = {"found": found, "exact": [row | {"score": 0.5} for row in truth]}
+    truth, detections, images = weathered(n_images=30)
+    runs = {"found": detections, "exact": [row | {"score": 0.5} for row in truth]}
     evaluations = {name: of_all_classes(truth, rows, images) for name, rows in runs.items()}
     compared = evaluations["found"].compare(evaluations["exact"], n_resamples=50, method="bootstrap", metrics=["ATE", "NDS"])
     assert (compared["difference"] < 0).to_list() == [True, False]
@@ -222,10 +224,10 @@ def test_which_objects_are_kept(truth: Row, found: Row, counts: tuple[int, int])
 
 
 def test_columns_that_are_missing_are_noted() -> None:
-    truth, found = cuboid(0), cuboid(0, 0.9)
-    for row in (truth, found):
+    truth, detections = cuboid(0), cuboid(0, 0.9)
+    for row in (truth, detections):
         del row["velocity_x"], row["velocity_y"], row["attribute"]
-    evaluation = evaluate([truth], [found], apf.NUSCENES)
+    evaluation = evaluate([truth], [detections], apf.NUSCENES)
     assert evaluation.notes == (
         "NUSCENES filters objects by columns that are missing: annotations.ego_distance, annotations.n_points, "
         "annotations.in_rack, detections.ego_distance, detections.in_rack",
@@ -275,10 +277,10 @@ def test_unknown_velocities_may_be_nan() -> None:
 
 @pytest.mark.slow
 def test_chosen_categories_alone_are_averaged() -> None:
-    truth, found, images = weathered()
-    evaluation = evaluate(truth, found, apf.NUSCENES, images, ["car", "barrier"])
+    truth, detections, images = weathered()
+    evaluation = evaluate(truth, detections, apf.NUSCENES, images, ["car", "barrier"])
     assert evaluation.metrics["category_id"].n_unique() == 10  # the other eight were added
-    alone = apf.evaluate(evaluation.dataset, found, protocol=apf.NUSCENES, categories=["car"])
+    alone = apf.evaluate(evaluation.dataset, detections, protocol=apf.NUSCENES, categories=["car"])
     assert alone["AP"] == exactly(evaluation.by("name").filter(name="car")["AP"].item())
     rows = [[cuboid(0, score) | {"category_id": 7}] for score in (None, 0.9)]
     numbered = apf.Dataset({"image_id": ["s"]}, {"category_id": [7], "name": ["Car"]}, rows[0])
@@ -303,8 +305,8 @@ def test_parts_of_the_protocol_that_do_not_fit() -> None:
 @pytest.mark.slow
 def test_sums_of_a_block_of_draws_are_gone_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the collector of cycles; they are large."""
-    truth, found, images = weathered(n_images=6)
-    evaluation, made, of = of_all_classes(truth, found, images), [], SumsDown.of
+    truth, detections, images = weathered(n_images=6)
+    evaluation, made, of = of_all_classes(truth, detections, images), [], SumsDown.of
 
     def watched(*arguments: Any) -> SumsDown:
         down = of(*arguments)

@@ -36,8 +36,8 @@ pytestmark = [
 
 def evaluated(annotations: list[Row], detections: list[Row], **options: Any) -> apf.Evaluation:
     frames = images_of(annotations, detections)
-    known = [*SHORT]
-    truth = apf.Dataset({"image_id": frames}, {"category_id": known, "name": known}, pl.DataFrame(annotations))
+    names = [*SHORT]
+    truth = apf.Dataset({"image_id": frames}, {"category_id": names, "name": names}, pl.DataFrame(annotations))
     return apf.evaluate(truth, pl.DataFrame(detections), **({"protocol": apf.WAYMO} | options))
 
 
@@ -331,8 +331,8 @@ def same_bins(ev: apf.Evaluation, sides: list[list[Row]], key: Any, is_own: IsOf
     for row in ev.by(key, level="category").rows(named=True):
         own = [[each for each in rows if is_own(row[key.name], each)] for rows in sides]
         for level in (1, 2):
-            made = reference.evaluate(*own, row["name"], level, inside=partial(is_inside, row[key.name]))
-            assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx(made, abs=1e-9), row
+            expected = reference.evaluate(*own, row["name"], level, inside=partial(is_inside, row[key.name]))
+            assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx(expected, abs=1e-9), row
 
 
 @pytest.mark.slow

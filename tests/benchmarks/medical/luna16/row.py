@@ -39,11 +39,11 @@ def points_of(truth: dict[str, list[Row]], results: list[Row], most: int = 100) 
     nodules = [row for row in truth["annotations"] if not row["ignore"]]
     hits = [max((row["score"] for row in kept if is_inside(row, nodule)), default=None) for nodule in nodules]
     false = [row["score"] for row in kept if not any(is_inside(row, finding) for finding in truth["annotations"])]
-    found = [score for score in hits if score is not None]
+    hit_scores = [score for score in hits if score is not None]
     fppi, sensitivity = [0.0], [0.0]
-    for cut in sorted({*found, *false}, reverse=True):
+    for cut in sorted({*hit_scores, *false}, reverse=True):
         fppi.append(sum(score >= cut for score in false) / len(truth["images"]))
-        sensitivity.append(sum(score >= cut for score in found) / len(nodules))
+        sensitivity.append(sum(score >= cut for score in hit_scores) / len(nodules))
     return fppi, sensitivity
 
 

@@ -45,8 +45,8 @@ def test_without_the_other_files(tmp_path: Path) -> None:
 
 def test_marks(tmp_path: Path) -> None:
     written(tmp_path, {"found.csv": FOUND})
-    found = apf.read_results(tmp_path / "found.csv")
-    assert found.select("image_id", "category_id", "score", *SPHERE).rows() == [
+    detections = apf.read_results(tmp_path / "found.csv")
+    assert detections.select("image_id", "category_id", "score", *SPHERE).rows() == [
         ("1.3.6", "nodule", 0.75, -1, 2, -3), ("1.3.6", "nodule", 0.01, 101, 2, 3), ("1.3.7", "nodule", 0.5, 0, 0, 0),
     ]  # fmt: skip
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def evaluate(data: Data, **options: Any) -> apf.Evaluation:
-    images, annotations, found = (pl.DataFrame(rows) for rows in (data[0]["images"], data[0]["annotations"], data[1]))
-    return apf.evaluate(apf.Dataset(images, {"category_id": ["nodule"]}, annotations), found, "luna16", **options)
+    images, annotations, detections = (pl.DataFrame(rows) for rows in (data[0]["images"], data[0]["annotations"], data[1]))
+    return apf.evaluate(apf.Dataset(images, {"category_id": ["nodule"]}, annotations), detections, "luna16", **options)
 
 
 @pytest.mark.slow
@@ -32,8 +32,8 @@ def evaluate(data: Data, **options: Any) -> apf.Evaluation:
 @pytest.mark.parametrize("most", [2, 3, 6])
 def test_cpm_with_other_limits_of_marks_in_a_scan_equals_loops(most: int, seeds: range) -> None:
     samples = [loop(np.random.default_rng(seed), seed, most) for seed in seeds]
-    dataset, found = together(samples)
-    evaluation = apf.evaluate(dataset, found, "luna16", max_detections=most)
+    dataset, detections = together(samples)
+    evaluation = apf.evaluate(dataset, detections, "luna16", max_detections=most)
     assert evaluation.by("set")["CPM"].to_list() == close(sample.numbers["CPM"] for sample in samples)
     assert evaluation.detections["expanded_from"].count() > len(samples) / 4  # marks in several findings
 
@@ -47,8 +47,8 @@ def in_two_scans(nodules: list[Place], marks: list[tuple[str, float, float]], ex
 
     annotations = [sphere(*place, sphere_diameter=10.0, ignore=False) for place in nodules]
     annotations += [sphere(*place, sphere_diameter=10.0, ignore=True) for place in excluded]
-    found = [sphere(scan, x, score=score) for scan, x, score in marks]
-    return {"images": [{"image_id": "a"}, {"image_id": "b"}], "annotations": annotations}, found
+    detections = [sphere(scan, x, score=score) for scan, x, score in marks]
+    return {"images": [{"image_id": "a"}, {"image_id": "b"}], "annotations": annotations}, detections
 
 
 FOUR: list[Place] = [("a", 0), ("a", 50), ("b", 0), ("b", 80)]
@@ -102,7 +102,7 @@ def test_weights_are_copies_of_scans() -> None:
     truth, results = scans(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
     evaluation = evaluate((truth, results))
-    found = under_weights(evaluation, "cpm", weights)
+    weighted_cpm = under_weights(evaluation, "cpm", weights)
     for weighting in range(5):
         copies = {f"scan {k}": [f"scan {k}/{copy}" for copy in range(int(weights[k, weighting]))] for k in range(6)}
         rows = [
@@ -110,7 +110,7 @@ def test_weights_are_copies_of_scans() -> None:
             for rows in (*truth.values(), results)
         ]
         expected = cpm({"images": rows[0], "annotations": rows[1]}, rows[2])
-        assert found[0, weighting] == pytest.approx(expected, abs=1e-9)
+        assert weighted_cpm[0, weighting] == pytest.approx(expected, abs=1e-9)
     halves = under_weights(evaluation, "cpm", np.full((6, 1), 0.5))
     assert halves[0, 0] == pytest.approx(evaluation.summary["value"][0], abs=1e-9)
 

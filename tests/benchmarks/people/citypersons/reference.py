@@ -49,12 +49,12 @@ def _of_image(people: list[Row], detections: list[Row], bounds: Sequence[float])
 def _matched(people: list[Row], kept: list[Row], counts: list[bool], regions: list[bool]) -> list[tuple[float, bool]]:
     """Score and whether it is right of each detection that counts; others match any number, `regions` by share."""
     order = [k for k in range(len(people)) if counts[k]] + [k for k in range(len(people)) if not counts[k]]
-    taken: set[int] = set()
+    matched_people: set[int] = set()
     outcomes = []
     for row in sorted(kept, key=lambda row: -row["score"]):
         best, match = 0.5, -1
         for k in order:
-            if k in taken:
+            if k in matched_people:
                 continue
             if match >= 0 and counts[match] and not counts[k]:
                 break
@@ -62,7 +62,7 @@ def _matched(people: list[Row], kept: list[Row], counts: list[bool], regions: li
             if overlap >= best:
                 best, match = overlap, k
         if match >= 0 and counts[match]:
-            taken.add(match)
+            matched_people.add(match)
         if match < 0 or counts[match]:
             outcomes.append((row["score"], match >= 0))
     return outcomes

@@ -186,8 +186,10 @@ def test_weights_are_copies_of_images(row: str, together: bool) -> None:
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
     for weighting, counts in enumerate(weights.T.astype(int).tolist()):
         copies = [(k, 10 * copy + k) for k, n in enumerate(counts, 1) for copy in range(n)]
-        made = [[each | {"image_id": new} for k, new in copies for each in rows if each["image_id"] == k] for rows in sides]
-        expected = summary(evaluate(*made, protocol, {"image_id": [new for _, new in copies]}))
+        copied_sides = [
+            [each | {"image_id": new} for k, new in copies for each in rows if each["image_id"] == k] for rows in sides
+        ]
+        expected = summary(evaluate(*copied_sides, protocol, {"image_id": [new for _, new in copies]}))
         own = [under_weights(evaluation, "lamr", weights, area_range=k)[0, weighting] for k in range(len(NAMES))]
         assert own == pytest.approx([math.nan if value is None else value for value in expected], abs=1e-9, nan_ok=True)
     halves, ones = (under_weights(evaluation, "lamr", np.full((6, 1), weight)) for weight in (0.5, 1.0))

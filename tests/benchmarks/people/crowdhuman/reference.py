@@ -28,15 +28,15 @@ def overlap(one: Row, other: Row, *, of_one: bool = False) -> float:
 
 def outcomes_of(people: list[Row], detections: list[Row]) -> list[tuple[float, bool]]:
     """Score and whether it is right of the detections of an image that count, best first."""
-    taken: set[int] = set()
+    matched_people: set[int] = set()
     outcomes = []
     for row in sorted(detections, key=lambda row: -row["score"]):
         best, match = 0.5, -1
         for k, person in enumerate(people):
-            if not person["ignore"] and k not in taken and overlap(row, person) > best:
+            if not person["ignore"] and k not in matched_people and overlap(row, person) > best:
                 best, match = overlap(row, person), k
         if match >= 0:
-            taken.add(match)
+            matched_people.add(match)
         elif any(person["ignore"] and overlap(row, person, of_one=True) > 0.5 for person in people):
             continue
         outcomes.append((row["score"], match >= 0))
@@ -78,8 +78,8 @@ def jaccard_index(truth: list[Row], detections: list[Row], images: list[Any]) ->
         values = []
         for own, of_image in zip(by_image(truth, images), by_image(detections, images), strict=True):
             people, regions = ([row for row in own if row["ignore"] == flag] for flag in (False, True))
-            found = [row for row in of_image if row["score"] > s / 10]
-            overlaps = np.array([[overlap(row, person) for person in people] for row in found]).reshape(len(found), len(people))
+            boxes = [row for row in of_image if row["score"] > s / 10]
+            overlaps = np.array([[overlap(row, person) for person in people] for row in boxes]).reshape(len(boxes), len(people))
             overlaps[overlaps <= 0.5] = 0
             rows, columns = linear_sum_assignment(-overlaps)
             pairs = [(i, j) for i, j in zip(rows, columns, strict=True) if overlaps[i, j] > 0]
@@ -90,7 +90,7 @@ def jaccard_index(truth: list[Row], detections: list[Row], images: list[Any]) ->
                     for k, row in enumerate(of)
                 )
 
-            n, m = left(found, {i for i, _ in pairs}), left(people, {j for _, j in pairs})
+            n, m = left(boxes, {i for i, _ in pairs}), left(people, {j for _, j in pairs})
             if n or m:
                 values.append(len(pairs) / (m + n - len(pairs) + 1e-6))
         if values and (best is None or sum(values) / len(values) > best):

@@ -95,30 +95,30 @@ def test_the_command_has_the_jaccard_index(
 
 
 def test_results_and_the_sizes_of_images(tmp_path: Path) -> None:
-    found = apf.read_results(write_lines(tmp_path / "found.odgt", FOUND))
-    assert found.select("image_id", "category_id", "score", "x", "width", "image_width").row(1) == (
+    detections = apf.read_results(write_lines(tmp_path / "found.odgt", FOUND))
+    assert detections.select("image_id", "category_id", "score", "x", "width", "image_width").row(1) == (
         "273271,c9db", "person", 0.9, -5, 105, 1000,
     )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth, found = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND)
-    evaluation = apf.evaluate(truth, found, "crowdhuman")
+    truth, detections = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND)
+    evaluation = apf.evaluate(truth, detections, "crowdhuman")
     assert evaluation["AP"] == pytest.approx(0.291666667, abs=1e-9)
     assert evaluation.jaccard_index()["jaccard_index"].item() == pytest.approx(0.666666444, abs=1e-9)
     assert evaluation.detections["x"].to_list() == [620, 0, 700, 300] and evaluation.notes == ()
-    assert run("eval", truth, found, "--protocol", "crowdhuman") == 0
+    assert run("eval", truth, detections, "--protocol", "crowdhuman") == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [["AP", "MR", "JI"], ["29.17", "0.00", "66.67"]]
-    assert run("check", truth, found) == 0
+    assert run("check", truth, detections) == 0
     assert run("convert", truth, tmp_path / "truth.json", "--to", "coco") == 0
     assert apf.read_dataset(tmp_path / "truth.json").annotations["ignore"].to_list() == [False, False, True, True]
 
 
 def test_images_without_a_line_are_named(tmp_path: Path) -> None:
-    truth, found = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND[:1])
+    truth, detections = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND[:1])
     with pytest.warns(MissingResultsWarning, match=r"found.odgt: 1 image without a line \('b'\), evaluated as images without"):
-        apf.evaluate(truth, found, "crowdhuman")
+        apf.evaluate(truth, detections, "crowdhuman")
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_other_text_is_refused_with_its_line(tmp_path: Path) -> None:
 
 def test_a_name_with_odgt_is_this_format_whatever_the_first_line(tmp_path: Path) -> None:
     truth = write_lines(tmp_path / "truth.odgt", [{"ID": "a"}, *TRUTH])
-    found = write_lines(tmp_path / "found.odgt", [{"ID": "a", "boxes": []}, *FOUND])
+    detections = write_lines(tmp_path / "found.odgt", [{"ID": "a", "boxes": []}, *FOUND])
     assert apf.read_dataset(truth).annotations.height == 4
-    assert apf.read_results(found).height == 4
+    assert apf.read_results(detections).height == 4
     for read, name in ((apf.read_dataset, "gtboxes"), (apf.read_results, "dtboxes")):
         path = write_lines(tmp_path / f"{name}.odgt", [{"IDs": "a"}, {"ID": "b", name: []}])
         with pytest.raises(FormatError, match="ID is missing or not text in line 1"):

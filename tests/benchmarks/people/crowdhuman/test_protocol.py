@@ -98,9 +98,9 @@ def rows_of(dataset: apf.Dataset, found: pl.DataFrame) -> tuple[list[Row], list[
 def test_the_jaccard_index_is_that_of_plain_loops(seeds: range) -> None:
     """Of all sets as one, with the other numbers; of every set, where it is the best of the means of its images."""
     samples = {seed: loop(np.random.default_rng(seed), seed) for seed in seeds}
-    dataset, found = together(list(samples.values()))
-    evaluation = apf.evaluate(dataset, found, apf.CROWDHUMAN)
-    whole = rows_of(dataset, found)
+    dataset, detections = together(list(samples.values()))
+    evaluation = apf.evaluate(dataset, detections, apf.CROWDHUMAN)
+    whole = rows_of(dataset, detections)
     assert numbers(evaluation) == exactly([*reference.summary(*whole), reference.jaccard_index(*whole)])
     of_images = evaluation.jaccard_index(level="image").join(evaluation.dataset.images, on="image_id")
     means = of_images.group_by("set", "score_threshold").agg(pl.col("jaccard_index").mean())
@@ -113,12 +113,12 @@ def test_the_jaccard_index_is_that_of_plain_loops(seeds: range) -> None:
 
 @pytest.mark.slow
 def test_the_jaccard_index_has_no_interval_shard_or_slice(tmp_path: Path) -> None:
-    dataset, found = together([loop(np.random.default_rng(seed), seed) for seed in range(1, 6)])
-    evaluation = apf.evaluate(dataset, found, apf.CROWDHUMAN)
+    dataset, detections = together([loop(np.random.default_rng(seed), seed) for seed in range(1, 6)])
+    evaluation = apf.evaluate(dataset, detections, apf.CROWDHUMAN)
     assert evaluation.intervals(n_resamples=60, method="bootstrap")["metric"].to_list() == ["AP", "LAMR"]
     with pytest.raises(ParameterError, match=r"^metrics: JI matches anew, so it has no interval; it is in the summary$"):
         evaluation.intervals(metrics=["AP", "JI"], n_resamples=60, method="bootstrap")
-    apf.write_shards(dataset, found, tmp_path / "shards", n=3)
+    apf.write_shards(dataset, detections, tmp_path / "shards", n=3)
     sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.CROWDHUMAN)
     assert sharded["JI"] is None and "JI" not in sharded.by("set").columns
 

@@ -52,8 +52,8 @@ def expected_values(truth: Truth, results: list[Row], *, with_parts: bool = True
     values = [*stats[:3], *stats[5:8]]  # without those by area
     for above, up_to in PARTS.values() if with_parts else ():
         image_ids = [row["id"] for row in truth["images"] if above < row["crowdIndex"] <= up_to]
-        found = by_pycocotools(adapted, results, "keypoints", sigmas=SIGMAS, image_ids=image_ids) if image_ids else None
-        values.append(found.stats[0] if found else -1.0)
+        evaluation = by_pycocotools(adapted, results, "keypoints", sigmas=SIGMAS, image_ids=image_ids) if image_ids else None
+        values.append(evaluation.stats[0] if evaluation else -1.0)
     return values
 
 

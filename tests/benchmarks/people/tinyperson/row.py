@@ -46,15 +46,15 @@ def outcomes(people: list[Row], found: list[Row], low: float, high: float, least
     """Score and whether it is right of each detection of an image that counts: by IoU, then by share in what is ignored."""
     counted = [row for row in people if not any(row[name] for name in FLAGS) and low <= row["width"] * row["height"] <= high]
     regions = [row for row in people if row not in counted]
-    taken: set[int] = set()
+    matched_numbers: set[int] = set()
     judged = []
     for row in sorted(found, key=lambda row: -row["score"]):
         best, match = least, -1
         for number, one in enumerate(counted):
             overlap = box_iou(sides(row), sides(one))
-            if number not in taken and overlap >= best:
+            if number not in matched_numbers and overlap >= best:
                 best, match = overlap, number
-        taken.add(match)
+        matched_numbers.add(match)
         is_inside = any(box_iou(sides(row), sides(one), of_first=True) >= least for one in regions)
         if match >= 0 or (not is_inside and low <= row["width"] * row["height"] <= high):
             judged.append((row["score"], match >= 0))
@@ -84,7 +84,7 @@ def by_loops(truth: list[Row], found: list[Row]) -> dict[str, float | None]:
 def scenes(random: np.random.Generator, n_images: int) -> tuple[list[Row], list[Row]]:
     """People of all sizes near each other, some flagged, and detections of them, of parts of them and of nothing."""
     truth: list[Row] = []
-    found: list[Row] = []
+    detections: list[Row] = []
     for image in range(1, n_images + 1):
         for _ in range(random.integers(1, 6)):
             side = float(random.choice([4, 8, 10, 12, 16, 20, 32, 40]))
@@ -93,16 +93,16 @@ def scenes(random: np.random.Generator, n_images: int) -> tuple[list[Row], list[
             for _ in range(random.integers(0, 3)):
                 off = dict(zip(("x", "y", "width", "height"), random.integers(-2, 3, 4).tolist(), strict=True))
                 moved = {name: row[name] * random.choice([1, 0.5] if name in ("width", "height") else [1]) for name in off}
-                found.append(row | {name: float(max(moved[name] + off[name], 1)) for name in off})
-        found += [person(200.0 + 50 * k, 9.0) | {"image_id": image} for k in range(random.integers(0, 2))]
-    scores = (random.permutation(len(found)) + 1) / (len(found) + 1)
-    return truth, [row | {"score": score} for row, score in zip(found, scores.tolist(), strict=True)]
+                detections.append(row | {name: float(max(moved[name] + off[name], 1)) for name in off})
+        detections += [person(200.0 + 50 * k, 9.0) | {"image_id": image} for k in range(random.integers(0, 2))]
+    scores = (random.permutation(len(detections)) + 1) / (len(detections) + 1)
+    return truth, [row | {"score": score} for row, score in zip(detections, scores.tolist(), strict=True)]
 
 
 def loop(random: np.random.Generator, number: int) -> Sample:
     n_images = 1 + number % 4
-    truth, found = scenes(random, n_images)
-    return sample_of_rows(range(1, n_images + 1), truth, found, {1: "person"}, by_loops(truth, found))
+    truth, detections = scenes(random, n_images)
+    return sample_of_rows(range(1, n_images + 1), truth, detections, {1: "person"}, by_loops(truth, detections))
 
 
 LOOPS: dict[str, Loop] = {"TINYPERSON": loop}

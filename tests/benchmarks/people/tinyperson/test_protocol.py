@@ -44,8 +44,8 @@ def test_sizes_include_their_bounds(side: float, ranges: list[str]) -> None:
 @pytest.mark.parametrize(("inside", "is_wrong"), [(4.9, True), (5.0, False)])
 def test_what_lies_in_an_ignored_person_is_ignored(flag: str, inside: float, is_wrong: bool) -> None:
     truth = [person(0.0, 10.0, **{flag: False}), person(100.0, 50.0, **{flag: True})]
-    found = [person(0.0, 10.0, score=0.5), person(90.0 + inside, 10.0, score=0.9)]
-    values = dict(evaluate(truth, found).summary.rows())
+    detections = [person(0.0, 10.0, score=0.5), person(90.0 + inside, 10.0, score=0.9)]
+    values = dict(evaluate(truth, detections).summary.rows())
     assert values["AP50_tiny"] == pytest.approx(0.5 if is_wrong else 1.0, abs=1e-9)
 
 

@@ -26,7 +26,7 @@ def average_precision(truth: list[Row], detections: list[Row], name: str) -> flo
     outcomes: list[tuple[float, bool]] = []
     for image in {face["image_id"] for face in truth}:
         faces = [face for face in truth if face["image_id"] == image]
-        taken: set[int] = set()
+        matched_faces: set[int] = set()
         own = [row for row in detections if row["image_id"] == image]
         for row in sorted(own, key=lambda row: -row["score"]):
             overlaps = [_overlap(row, face) for face in faces]
@@ -34,9 +34,9 @@ def average_precision(truth: list[Row], detections: list[Row], name: str) -> flo
             is_reached = overlaps[best] >= 0.5
             if is_reached and not faces[best][name]:
                 continue
-            outcomes.append((row["score"], is_reached and best not in taken))
+            outcomes.append((row["score"], is_reached and best not in matched_faces))
             if is_reached:
-                taken.add(best)
+                matched_faces.add(best)
     points = []
     for t in range(1, 1001) if high > low else ():
         kept = [is_right for score, is_right in outcomes if (score - low) / (high - low) >= 1 - t / 1000]

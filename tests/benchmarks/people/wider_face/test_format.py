@@ -54,10 +54,10 @@ def test_the_text_has_flags_and_no_sets(tmp_path: Path) -> None:
     assert truth.images["image_id"].to_list() == list(FACES)
     assert truth.annotations["x"].to_list() == [10, 100, 200, 5]
     assert truth.annotations.select("blur", "pose").unique().rows() == [(0, 0)]
-    found = apf.read_results(write_results(tmp_path / "found", FOUND))
+    detections = apf.read_results(write_results(tmp_path / "found", FOUND))
     with pytest.raises(ColumnError, match=r"^annotations: no column easy, medium, hard; add it"):
-        apf.evaluate(truth, found, "wider_face")
-    assert apf.evaluate(truth, found, "voc2012")["AP"] == pytest.approx(0.5 + 0.25 * 0.75, abs=0.2)
+        apf.evaluate(truth, detections, "wider_face")
+    assert apf.evaluate(truth, detections, "voc2012")["AP"] == pytest.approx(0.5 + 0.25 * 0.75, abs=0.2)
 
 
 def run(*arguments: object) -> int:
@@ -70,24 +70,24 @@ def run(*arguments: object) -> int:
 @pytest.mark.slow
 def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = write_matlab(tmp_path / "ground_truth", FACES)
-    found = write_results(tmp_path / "found", FOUND)
-    evaluation = apf.evaluate(truth, found, "wider_face")
+    detections = write_results(tmp_path / "found", FOUND)
+    evaluation = apf.evaluate(truth, detections, "wider_face")
     assert evaluation.summary["value"].to_list() == pytest.approx([5 / 6, 5 / 6, 5 / 9], abs=1e-9)
-    assert run("eval", truth, found, "--protocol", "wider_face") == 0
+    assert run("eval", truth, detections, "--protocol", "wider_face") == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["set", "AP"],
         ["easy", "83.3"],
         ["medium", "83.3"],
         ["hard", "55.6"],
     ]
-    assert run("check", truth, found) == 0
+    assert run("check", truth, detections) == 0
     assert run("convert", truth, tmp_path / "truth.json", "--to", "coco") == 0
     assert apf.read_dataset(tmp_path / "truth.json").annotations["hard"].to_list() == [1, 1, 0, 1]
 
 
 def test_results_say_the_image_by_their_file(tmp_path: Path) -> None:
-    found = apf.read_results(write_results(tmp_path / "found", FOUND), "wider_face")
-    assert found.select("image_id", "category_id", *BOX, "score").row(1) == (
+    detections = apf.read_results(write_results(tmp_path / "found", FOUND), "wider_face")
+    assert detections.select("image_id", "category_id", *BOX, "score").row(1) == (
         "0--Parade/0_Parade_1", "face", 500, 500, 20, 20, 0.8,
     )  # fmt: skip
 
@@ -189,12 +189,12 @@ def test_many_images_are_read_as_whole_columns(tmp_path: Path) -> None:
     ("text", "message"), [("", None), ("x y\n", r"0_Parade_0\.txt: no image name precedes this in line 1")]
 )
 def test_the_first_file_of_a_folder_does_not_hide_its_format(text: str, message: str | None, tmp_path: Path) -> None:
-    found = written(write_results(tmp_path / "found", FOUND), {"0--Parade/0_Parade_0.txt": text})
+    detections = written(write_results(tmp_path / "found", FOUND), {"0--Parade/0_Parade_0.txt": text})
     if message is None:
-        assert apf.read_results(found).height == 4
+        assert apf.read_results(detections).height == 4
         return
     with pytest.raises(FormatError, match=message):
-        apf.read_results(found)
+        apf.read_results(detections)
 
 
 ODD = {

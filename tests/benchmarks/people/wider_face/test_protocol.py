@@ -116,7 +116,7 @@ def test_weights_are_copies_of_images() -> None:
     truth, detections, images = weathered(6)
     evaluation = evaluate(truth, detections, images)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
-    found = [under_weights(evaluation, "ap", weights, area_range=k)[0] for k in range(3)]
+    average_precisions = [under_weights(evaluation, "ap", weights, area_range=k)[0] for k in range(3)]
     for weighting in range(5):
         copies = [(f"i{k}", f"i{k}/{copy}") for k in range(6) for copy in range(int(weights[k, weighting]))]
         rows = [
@@ -124,7 +124,7 @@ def test_weights_are_copies_of_images() -> None:
             for rows in (truth, detections)
         ]
         expected = [math.nan if value is None else value for value in summary(evaluate(*rows, [new for _, new in copies]))]
-        assert [values[weighting] for values in found] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+        assert [values[weighting] for values in average_precisions] == pytest.approx(expected, abs=1e-9, nan_ok=True)
     for column in ("ap", "recall"):
         halves, ones = (under_weights(evaluation, column, np.full((6, 1), weight), area_range=2) for weight in (0.5, 1.0))
         assert halves == exactly(ones)

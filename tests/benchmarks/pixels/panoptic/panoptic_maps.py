@@ -134,10 +134,10 @@ def generated(seed: int, n_images: int = 4, size: int = 14) -> list[tuple[Side, 
     rng = np.random.default_rng(seed)
     images = []
     for _ in range(n_images):
-        truth, found = Side(np.zeros((size, size + 3), dtype=int)), Side(np.zeros((size, size + 3), dtype=int))
+        truth, detections = Side(np.zeros((size, size + 3), dtype=int)), Side(np.zeros((size, size + 3), dtype=int))
         if rng.random() < 0.7:
-            truth.pixels[:], found.pixels[:] = 7, 70_000
-            for side, number in ((truth, 7), (found, 70_000)):
+            truth.pixels[:], detections.pixels[:] = 7, 70_000
+            for side, number in ((truth, 7), (detections, 70_000)):
                 side.segments.append({"id": number, "category_id": 3})
         for k in range(rng.integers(0, 7)):
             y, x = rng.integers(0, size - 3, 2)
@@ -149,14 +149,14 @@ def generated(seed: int, n_images: int = 4, size: int = 14) -> list[tuple[Side, 
             if rng.random() < 0.85:
                 dy, dx = rng.integers(-1, 2, 2) if rng.random() < 0.7 else (0, 0)
                 top, left = max(0, y + dy), max(0, x + dx)
-                found.pixels[top : top + h, left : left + w] = 66_000 + k
+                detections.pixels[top : top + h, left : left + w] = 66_000 + k
                 other = int(rng.integers(1, 5)) if rng.random() < 0.1 else category
-                found.segments.append({"id": 66_000 + k, "category_id": other})
-        for side in (truth, found):
+                detections.segments.append({"id": 66_000 + k, "category_id": other})
+        for side in (truth, detections):
             present = set(np.unique(side.pixels).tolist())
             side.segments = [each for each in side.segments if each["id"] in present]
         for each in truth.segments:
             each["area"] = int((truth.pixels == each["id"]).sum())
             each["iscrowd"] = int(rng.random() < 0.15)
-        images.append((truth, found))
+        images.append((truth, detections))
     return images

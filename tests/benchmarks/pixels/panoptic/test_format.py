@@ -56,8 +56,8 @@ def write(folder: Path, seed: int = 3, change: Change | None = None) -> tuple[Pa
 
 @pytest.mark.slow
 def test_files_of_the_field(tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
-    evaluation = apf.evaluate(truth, found, protocol=apf.COCO_PANOPTIC)
+    truth, detections = write(tmp_path)
+    evaluation = apf.evaluate(truth, detections, protocol=apf.COCO_PANOPTIC)
     (tmp_path / "frames").mkdir()
     assert evaluation.summary.equals(evaluate(tmp_path / "frames", generated(3)).summary)
     assert evaluation.dataset.images["weather"].to_list() == ["dry"] * 4
@@ -65,15 +65,15 @@ def test_files_of_the_field(tmp_path: Path) -> None:
         range(1, evaluation.dataset.annotations.height + 1)
     )
     assert set(evaluation.by("isthing")["isthing"]) == {0, 1}
-    boundaries = apf.evaluate(truth, found, protocol="cityscapes_panoptic", iou_type="panoptic_boundary")
+    boundaries = apf.evaluate(truth, detections, protocol="cityscapes_panoptic", iou_type="panoptic_boundary")
     assert boundaries.summary["value"][0] < evaluation.summary["value"][0]
 
 
 @pytest.mark.slow
 def test_a_folder_of_maps_leads_to_the_file_beside_it(tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
-    folders = truth.with_suffix(""), found.with_suffix("")
-    expected = apf.evaluate(truth, found, "coco_panoptic").summary
+    truth, detections = write(tmp_path)
+    folders = truth.with_suffix(""), detections.with_suffix("")
+    expected = apf.evaluate(truth, detections, "coco_panoptic").summary
     assert apf.evaluate(*folders, "coco_panoptic").summary.equals(expected)
     semantic = Expected.of_protocol("SEMANTIC", "semantic")
     assert choose_format(folders[0], None, "dataset", expected=semantic).name == "label_maps"
@@ -86,11 +86,11 @@ def test_a_folder_of_maps_leads_to_the_file_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, found = (path.relative_to(tmp_path) for path in write(tmp_path))
+    truth, detections = (path.relative_to(tmp_path) for path in write(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    apf.write_shards(truth, found, "shards", n=2)
-    whole = apf.evaluate(truth, found, "coco_panoptic").summary
+    apf.write_shards(truth, detections, "shards", n=2)
+    whole = apf.evaluate(truth, detections, "coco_panoptic").summary
     for path in (tmp_path / "truth", tmp_path / "found"):  # of which the shards have copies
         shutil.rmtree(path)
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -106,8 +106,8 @@ def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_tables_are_evaluated_in_any_folder(tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
-    whole = apf.evaluate(truth, found, "coco_panoptic")
+    truth, detections = write(tmp_path)
+    whole = apf.evaluate(truth, detections, "coco_panoptic")
     apf.write_dataset(truth, tmp_path / "tables", "parquet")
     apf.write_results(whole.detections, tmp_path / "found.parquet", "parquet")
     assert set(pl.read_parquet(tmp_path / "found.parquet")["label_map"]) == {f"found/{k}.png" for k in range(4)}
@@ -142,13 +142,13 @@ def outside(path: Path, secret: str) -> None:
 def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.png").write_text("not for you")
-    truth, found = write(tmp_path / "data")
+    truth, detections = write(tmp_path / "data")
     secret = secret.format(folder=tmp_path)
-    whole = apf.evaluate(truth, found, "coco_panoptic")
+    whole = apf.evaluate(truth, detections, "coco_panoptic")
     path = tmp_path / "data" / what
-    again: dict[str, Any] = {"truth": truth, "detections": found, "protocol": "coco_panoptic"}
+    again: dict[str, Any] = {"truth": truth, "detections": detections, "protocol": "coco_panoptic"}
     if what == "shards":
-        apf.write_shards(truth, found, path, n=2)
+        apf.write_shards(truth, detections, path, n=2)
         secret = secret.replace("..", "../..")  # other shards are no secret
     elif what == "sizes.csv":
         path.write_text(f"image_id,label_map\n0,{secret}\n")
@@ -180,15 +180,15 @@ def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp
 def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.png").write_text("not for you")
-    truth, found = write(tmp_path / "data")
-    whole = apf.evaluate(truth, found, "coco_panoptic").summary
+    truth, detections = write(tmp_path / "data")
+    whole = apf.evaluate(truth, detections, "coco_panoptic").summary
     apf.write_dataset(truth, tmp_path / "data" / "tables", "parquet")
     tables: dict[str, Any] = {
         name: tmp_path / "data" / "tables" / f"{name}.parquet" for name in ("images", "categories", "annotations")
     }
-    assert apf.evaluate(apf.Dataset(**tables), found, "coco_panoptic").summary.equals(whole)
+    assert apf.evaluate(apf.Dataset(**tables), detections, "coco_panoptic").summary.equals(whole)
     evaluator = apf.Evaluator(truth, "coco_panoptic")
-    evaluator.update(found)
+    evaluator.update(detections)
     state = evaluator.state()
     state.write_parquet(tmp_path / "data" / "state.parquet")
     (tmp_path / "other").mkdir()
@@ -205,7 +205,7 @@ def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> 
     message = rf"label_map of .* leads out of the folder .* \({re.escape(repr(secret))}\); put the label maps into the folder"
     for reads in (
         lambda: apf.Dataset(**tables),
-        lambda: apf.evaluate(tables, found, "coco_panoptic"),
+        lambda: apf.evaluate(tables, detections, "coco_panoptic"),
         lambda: evaluator.merge(tmp_path / "data" / "state.parquet"),
         lambda: evaluator.update(tmp_path / "data" / "state.parquet"),
     ):
@@ -215,8 +215,8 @@ def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
-    whole = apf.evaluate(truth, found, "coco_panoptic")
+    truth, detections = write(tmp_path)
+    whole = apf.evaluate(truth, detections, "coco_panoptic")
     apf.write_dataset(whole.dataset, tmp_path / "again.json", "coco")
     apf.write_results(whole.detections, tmp_path / "results.json", "coco", dataset=whole.dataset)
     again = apf.evaluate(tmp_path / "again.json", tmp_path / "results.json", "coco_panoptic")
@@ -226,22 +226,22 @@ def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, found = map(str, write(tmp_path))
-    code, out, _ = command(capsys, monkeypatch, "eval", truth, found, "--protocol", "coco_panoptic", "--json")
-    assert code == 0 and json.loads(out)["PQ"] == apf.evaluate(truth, found, "coco_panoptic").summary["value"][0]
-    code, out, _ = command(capsys, monkeypatch, "check", truth, found)
+    truth, detections = map(str, write(tmp_path))
+    code, out, _ = command(capsys, monkeypatch, "eval", truth, detections, "--protocol", "coco_panoptic", "--json")
+    assert code == 0 and json.loads(out)["PQ"] == apf.evaluate(truth, detections, "coco_panoptic").summary["value"][0]
+    code, out, _ = command(capsys, monkeypatch, "check", truth, detections)
     assert code == 0, out
     with pytest.raises(ParameterError, match="COCO panoptic JSON can be read, but not written"):
         apf.write_dataset(apf.read_dataset(truth), tmp_path / "again.json", "coco_panoptic")
 
 
 def test_long_files_are_recognised(tmp_path: Path) -> None:
-    def lengthen(truth: dict[str, Any], found: dict[str, Any]) -> None:
-        truth["images"][0]["note"] = found["info"] = "x" * 200_000
+    def lengthen(truth: dict[str, Any], detections: dict[str, Any]) -> None:
+        truth["images"][0]["note"] = detections["info"] = "x" * 200_000
 
-    truth, found = write(tmp_path, change=lengthen)
-    (tmp_path / "found.json").write_text(json.dumps(dict(reversed(json.loads(found.read_text()).items()))))
-    assert apf.evaluate(truth, found, "coco_panoptic").summary["value"].count() == 9
+    truth, detections = write(tmp_path, change=lengthen)
+    (tmp_path / "found.json").write_text(json.dumps(dict(reversed(json.loads(detections.read_text()).items()))))
+    assert apf.evaluate(truth, detections, "coco_panoptic").summary["value"].count() == 9
 
 
 def test_boxes_are_read_where_all_segments_have_one(tmp_path: Path) -> None:
@@ -340,8 +340,8 @@ def test_maps_of_other_sizes(tmp_path: Path) -> None:
 
 
 def test_frames_with_an_unknown_category(tmp_path: Path) -> None:
-    truth, found = (apf.read_dataset(write(tmp_path)[0]), apf.read_results(tmp_path / "found.json"))
-    wrong = found.with_columns(category_id=pl.when(pl.int_range(pl.len()) == 2).then(77).otherwise("category_id"))
+    truth, detections = (apf.read_dataset(write(tmp_path)[0]), apf.read_results(tmp_path / "found.json"))
+    wrong = detections.with_columns(category_id=pl.when(pl.int_range(pl.len()) == 2).then(77).otherwise("category_id"))
     with pytest.raises(UnknownIdError, match="category_id is not among the categories for detection_id 3; unknown: 77"):
         apf.evaluate(truth, wrong, protocol="coco_panoptic")
 
@@ -445,9 +445,9 @@ def test_results_without_any_image_are_an_error(text: str, message: str, tmp_pat
 
 
 def test_an_id_beyond_64_bits(tmp_path: Path) -> None:
-    def enlarge(_: dict[str, Any], found: dict[str, Any]) -> None:
-        found["annotations"][1]["image_id"] = 2**70
+    def enlarge(_: dict[str, Any], detections: dict[str, Any]) -> None:
+        detections["annotations"][1]["image_id"] = 2**70
 
-    truth, found = write(tmp_path, change=enlarge)
+    truth, detections = write(tmp_path, change=enlarge)
     with pytest.raises(FormatError, match=r"found\.json: image_id is missing or no id in annotation 2"):
-        apf.evaluate(truth, found, "coco_panoptic")
+        apf.evaluate(truth, detections, "coco_panoptic")

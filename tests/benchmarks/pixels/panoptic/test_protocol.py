@@ -25,14 +25,14 @@ def rows(top: int, bottom: int, left: int = 0, right: int = 10) -> tuple[slice, 
 
 def of(*regions: tuple[Any, ...], **areas: int) -> Side:
     """A 10 x 10 label map of categories, where they are, and maybe whether it is a crowd; the later ones are on top."""
-    made = Side(np.zeros((10, 10), dtype=int))
+    side = Side(np.zeros((10, 10), dtype=int))
     for number, (_, where, *_) in enumerate(regions, 1):
         for each in where if isinstance(where, list) else [where]:
-            made.pixels[each] = number
+            side.pixels[each] = number
     for number, (category, _, *crowd) in enumerate(regions, 1):
-        area = areas.get(f"area_{category}", int((made.pixels == number).sum()))
-        made.segments.append({"id": number, "category_id": category, "iscrowd": int(any(crowd)), "area": area})
-    return made
+        area = areas.get(f"area_{category}", int((side.pixels == number).sum()))
+        side.segments.append({"id": number, "category_id": category, "iscrowd": int(any(crowd)), "area": area})
+    return side
 
 
 A = of((ROAD, rows(0, 10)), (CAR, rows(0, 4))), of((ROAD, rows(0, 10)), (CAR, rows(0, 3)))
@@ -79,13 +79,13 @@ CASES = {
 @pytest.mark.filterwarnings("ignore:the ground truth lists another area:apframe.exceptions.SegmentsDifferWarning")  # F
 @pytest.mark.parametrize("name", CASES)
 def test_cases_of_the_kit(name: str, tmp_path: Path) -> None:
-    truth, found, expected, of_all = CASES[name]
-    evaluation = evaluate(tmp_path, [(truth, found)])
+    truth, detections, expected, of_all = CASES[name]
+    evaluation = evaluate(tmp_path, [(truth, detections)])
     assert of_summary(evaluation) == pytest.approx(of_all[:3], abs=1e-9)
     assert evaluation.by("isthing")["n_categories"].sum() == of_all[3]
     sums = {category: counts(evaluation.matches(0.5), category) for category in expected}
     assert {category: pytest.approx(values, abs=1e-9) for category, values in expected.items()} == sums
-    in_loop = quality([(truth, found)])
+    in_loop = quality([(truth, detections)])
     assert means(in_loop) == pytest.approx(of_all, abs=1e-9)
 
 
@@ -171,10 +171,10 @@ def test_stored_with_the_tables_that_need_no_scores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("iou_type", ["panoptic", "panoptic_boundary"])
 def test_a_segment_that_is_listed_twice_is_an_error(iou_type: str, tmp_path: Path) -> None:
-    truth, found = of((ROAD, rows(0, 5)), (CAR, rows(5, 10))), of((ROAD, rows(0, 5)), (CAR, rows(5, 10)))
+    truth, detections = of((ROAD, rows(0, 5)), (CAR, rows(5, 10))), of((ROAD, rows(0, 5)), (CAR, rows(5, 10)))
     truth.segments.insert(0, truth.segments[1] | {"category_id": PERSON})
     with pytest.raises(RowError, match=r"segment_id is not unique in its image for annotation_id 1, 3; keep one row of"):
-        evaluate(tmp_path, [(truth, found)], iou_type=iou_type)
+        evaluate(tmp_path, [(truth, detections)], iou_type=iou_type)
 
 
 @pytest.mark.slow
@@ -183,5 +183,5 @@ def test_boundaries_are_counted_where_they_are_missing(tmp_path: Path) -> None:
     again = apf.evaluate(evaluation.dataset, evaluation.detections, apf.COCO_PANOPTIC, iou_type="panoptic_boundary")
     assert again.summary.equals(evaluate(tmp_path, generated(3), iou_type="panoptic_boundary").summary)
     with pytest.raises(ColumnError, match="no column label_map, in which pixels are counted"):
-        found = evaluation.detections.drop("label_map")
-        apf.evaluate(evaluation.dataset, found, apf.COCO_PANOPTIC, iou_type="panoptic_boundary")
+        detections = evaluation.detections.drop("label_map")
+        apf.evaluate(evaluation.dataset, detections, apf.COCO_PANOPTIC, iou_type="panoptic_boundary")

@@ -22,12 +22,12 @@ def write(folder: Path, maps: list[np.ndarray]) -> Path:
 
 def generated(seed: int, n_images: int = 5) -> tuple[list[np.ndarray], list[np.ndarray]]:
     rng = np.random.default_rng(seed)
-    truth, found = [], []
+    truth, detections = [], []
     for k in range(n_images):
         values = rng.integers(0, N - (k % 2), (8, 9))  # the last class is not on every image
         truth.append(np.where(rng.random((8, 9)) < 0.15, 255, values))
-        found.append(np.where(rng.random((8, 9)) < 0.3, rng.integers(0, N, (8, 9)), values))
-    return truth, found
+        detections.append(np.where(rng.random((8, 9)) < 0.3, rng.integers(0, N, (8, 9)), values))
+    return truth, detections
 
 
 def of_matrix(truth: list[np.ndarray], found: list[np.ndarray], ignored: tuple[int, ...] = (255,)) -> dict[str, float]:
@@ -50,9 +50,9 @@ def of_matrix(truth: list[np.ndarray], found: list[np.ndarray], ignored: tuple[i
 
 def of_maps(random: np.random.Generator, folder: Path) -> Tables:
     sides = zip(("truth", "found"), generated(int(random.integers(100))), strict=True)
-    truth, found = (write(folder / name, maps) for name, maps in sides)
+    truth, detections = (write(folder / name, maps) for name, maps in sides)
     dataset = apf.read_dataset(truth)
-    return dataset, apf.read_results(found, dataset=dataset)
+    return dataset, apf.read_results(detections, dataset=dataset)
 
 
 SETS: dict[str, Maker] = {"SEMANTIC": of_maps}

@@ -30,8 +30,8 @@ def test_classes_of_images(tmp_path: Path) -> None:
 
 def test_names_of_cityscapes(tmp_path: Path) -> None:
     truth = write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelTrainIds.png")
-    found = write(tmp_path / "found", "ulm/ulm_000000_000019_leftImg8bit.png")
-    assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
+    results = write(tmp_path / "found", "ulm/ulm_000000_000019_leftImg8bit.png")
+    assert apf.evaluate(truth, results, "semantic").summary["value"].to_list() == [1.0] * 4
     for kind in ("instanceIds", "color"):
         write(tmp_path / "truth", f"ulm/ulm_000000_000019_gtFine_{kind}.png")
     assert apf.read_dataset(truth).images["file_name"].to_list() == ["ulm_000000_000019_gtFine_labelTrainIds.png"]
@@ -43,8 +43,8 @@ def test_names_of_cityscapes(tmp_path: Path) -> None:
 def test_results_may_lie_in_one_folder(tmp_path: Path) -> None:
     """As Cityscapes' kit finds them: by city, sequence and frame alone."""
     truth = write(tmp_path / "truth", "ulm/ulm_0_19_gtFine_labelIds.png", "bonn/bonn_0_19_gtFine_labelIds.png")
-    found = write(tmp_path / "found", "ulm_0_19_leftImg8bit.png", "bonn_0_19.png")
-    assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
+    results = write(tmp_path / "found", "ulm_0_19_leftImg8bit.png", "bonn_0_19.png")
+    assert apf.evaluate(truth, results, "semantic").summary["value"].to_list() == [1.0] * 4
     doubled = write(tmp_path / "doubled", "ulm/7.png", "bonn/7.png")
     with pytest.raises(FormatError, match=r"no label map for 2 images of the ground truth \('bonn/7', 'ulm/7'\)"):
         apf.evaluate(doubled, write(tmp_path / "one", "7.png"), "semantic")
@@ -62,9 +62,9 @@ def test_names_of_classes(tmp_path: Path) -> None:
 
 
 def test_an_image_without_results(tmp_path: Path) -> None:
-    truth, found = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png")
+    truth, detections = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png")
     with pytest.raises(FormatError, match=r"no label map for 1 image of the ground truth \('b'\)"):
-        apf.evaluate(truth, found, "semantic")
+        apf.evaluate(truth, detections, "semantic")
 
 
 def test_no_label_maps(tmp_path: Path) -> None:
@@ -74,21 +74,21 @@ def test_no_label_maps(tmp_path: Path) -> None:
 
 
 def test_grey_pictures_in_color(tmp_path: Path) -> None:
-    truth, found = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png", "b.png")
-    with Image.open(found / "b.png") as image:
+    truth, detections = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png", "b.png")
+    with Image.open(detections / "b.png") as image:
         grey = image.convert("RGB")
-    grey.save(found / "b.png")
+    grey.save(detections / "b.png")
     message = r"b\.png: is a color image whose channels are the same, so that its labels are 65793, 131586, 16777215; save"
     with pytest.raises(FormatError, match=message):
-        apf.evaluate(truth, found, "semantic")
+        apf.evaluate(truth, detections, "semantic")
     grey.save(truth / "b.png")  # both sides have these labels
-    assert apf.evaluate(truth, found, "semantic").dataset.categories["category_id"].to_list()[3:] == [
+    assert apf.evaluate(truth, detections, "semantic").dataset.categories["category_id"].to_list()[3:] == [
         255,
         65793,
         131586,
         16777215,
     ]
     colors = np.array([[[7, 7, 7], [1, 2, 3]]] * 3, dtype=np.uint8).transpose(1, 0, 2)
-    Image.fromarray(colors).save(found / "a.png")
+    Image.fromarray(colors).save(detections / "a.png")
     with pytest.warns(UnknownCategoryWarning, match="460551"):  # but one grey color among others is none
-        apf.evaluate(truth, found, "semantic")
+        apf.evaluate(truth, detections, "semantic")

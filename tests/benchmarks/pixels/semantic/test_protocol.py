@@ -55,14 +55,14 @@ def numbers_by(evaluation: apf.Evaluation, key: str) -> dict[str, dict[str, floa
 
 @pytest.mark.slow
 def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
-    truth, found = [np.array([[0, 0, 1], [2, 2, 2]])], [np.array([[0, 0, 0], [2, 2, 3]])]
-    paths = written(tmp_path, (truth, found))
+    truth, detections = [np.array([[0, 0, 1], [2, 2, 2]])], [np.array([[0, 0, 0], [2, 2, 3]])]
+    paths = written(tmp_path, (truth, detections))
     with pytest.warns(UnknownCategoryWarning, match="unknown category_id and was dropped: 3"):
         unknown = apf.evaluate(*paths, "semantic")
     assert dict(unknown.summary.rows())["mIoU"] == exactly((2 / 3 + 0 + 2 / 3) / 3)
     (tmp_path / "truth" / "classes.txt").write_text("road\nsky\ncar\nbus\ntram\n")
     evaluation = apf.evaluate(*paths, "semantic")
-    assert dict(evaluation.summary.rows()) == exactly(of_matrix(truth, found))
+    assert dict(evaluation.summary.rows()) == exactly(of_matrix(truth, detections))
     named = evaluation.metrics.join(evaluation.dataset.categories, on="category_id")
     assert dict(named.select("name", "iou").rows()) == exactly({"road": 2 / 3, "sky": 0, "car": 2 / 3, "bus": 0, "tram": None})
     assert dict(named.select("name", "accuracy").rows())["bus"] is None
@@ -70,8 +70,8 @@ def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compared_with_another_model(tmp_path: Path) -> None:
-    truth, found = generated(3, 8)
-    paths = written(tmp_path, (truth, found))
+    truth, detections = generated(3, 8)
+    paths = written(tmp_path, (truth, detections))
     one, other = (apf.evaluate(paths[0], maps, "semantic") for maps in (paths[1], write(tmp_path / "other", truth[::-1])))
     with pytest.warns(match="only 8 images"):
         compared = one.compare(other, n_resamples=100)

@@ -24,13 +24,13 @@ def test_search_runs_with_the_same_grades_have_the_same_numbers() -> None:
         relevance=pl.col("detection_id").is_in(fits.implode()).cast(pl.Int64),
         score=-pl.col("place_in_image").cast(pl.Float64),
     )  # fmt: skip
-    known = documents.filter(pl.col("query_id").is_in(evaluation.dataset.annotations["image_id"].unique().implode()))
+    candidates = documents.filter(pl.col("query_id").is_in(evaluation.dataset.annotations["image_id"].unique().implode()))
     run = apf.evaluate_run(
-        known.select("query_id", "document_id", "relevance"), known.select("query_id", "document_id", "score"),
+        candidates.select("query_id", "document_id", "relevance"), candidates.select("query_id", "document_id", "score"),
         measures=[f"Success@{k}" for k in LIMITS],
     )  # fmt: skip
     n_phrases = evaluation.dataset.annotations["image_id"].n_unique()
-    n_of_run = known["query_id"].n_unique()
+    n_of_run = candidates["query_id"].n_unique()
     means = dict(run.summary.select("measure", "value").rows())
     for k, value in zip(LIMITS, evaluation.summary["value"], strict=True):
         assert means[f"Success@{k}"] * n_of_run / n_phrases == pytest.approx(value, abs=1e-12)

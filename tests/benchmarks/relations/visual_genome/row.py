@@ -37,11 +37,11 @@ def relation(image: Any, name: str, subject: tuple[str, Any], object_: tuple[str
 
 def sides(row: Row) -> list[Edges]:
     """Left, top, right, bottom of subject and object, the last pixels included."""
-    made = []
+    boxes = []
     for side in ("subject", "object"):
         x, y, width, height = (row[f"{side}_{edge}"] for edge in EDGES)
-        made.append((x, y, x + width, y + height))
-    return made
+        boxes.append((x, y, x + width, y + height))
+    return boxes
 
 
 def around(row: Row) -> Edges:
@@ -74,10 +74,10 @@ def recalls(data: Data, k: int, *, phrase: bool = False, of: str | None = None) 
     for image in truth["images"]:
         own = [row for row in results if row["image_id"] == image["image_id"]]
         best = sorted(own, key=lambda row: -row["score"])[:k]  # stable
-        wanted = [row for row in truth["annotations"] if row["image_id"] == image["image_id"]]
-        wanted = [row for row in wanted if of in (None, row["category_id"])]
-        if wanted:
-            shares.append(sum(any(fits(row, each, phrase=phrase) for row in best) for each in wanted) / len(wanted))
+        expected = [row for row in truth["annotations"] if row["image_id"] == image["image_id"]]
+        expected = [row for row in expected if of in (None, row["category_id"])]
+        if expected:
+            shares.append(sum(any(fits(row, each, phrase=phrase) for row in best) for each in expected) / len(expected))
     return shares
 
 

@@ -133,16 +133,16 @@ def test_a_column_is_missing() -> None:
 
 
 def test_the_mean_over_relations_is_an_option() -> None:
-    made = apf.VISUAL_GENOME.with_options(mean="plain")
-    assert made == apf.VISUAL_GENOME_MEAN and made.variants == apf.VISUAL_GENOME_MEAN.variants
+    protocol = apf.VISUAL_GENOME.with_options(mean="plain")
+    assert protocol == apf.VISUAL_GENOME_MEAN and protocol.variants == apf.VISUAL_GENOME_MEAN.variants
 
 
 def test_weights_are_copies_of_images() -> None:
     random = np.random.default_rng(5)
     data = scenes(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
-    found = under_weights(evaluate(data), "mean_recall", weights, limit=2)
+    mean_recalls = under_weights(evaluate(data), "mean_recall", weights, limit=2)
     of_each = {row["image_id"]: recalls(({**data[0], "images": [row]}, data[1]), LIMITS[2]) for row in data[0]["images"]}
     for weighting in range(5):
         copies = [share for k, shares in enumerate(of_each.values()) for share in shares * int(weights[k, weighting])]
-        assert found[0, weighting] == pytest.approx(mean(copies), abs=1e-12)
+        assert mean_recalls[0, weighting] == pytest.approx(mean(copies), abs=1e-12)

@@ -42,8 +42,8 @@ def test_values(found: pl.DataFrame, lower: float | None, around: float | None) 
 
 
 def test_pairs_below_the_least_are_dropped() -> None:
-    found = relation(object_=(20.0, 0.0, 4.0, 9.0))
-    assert RelationIoU().pair(found, relation(), min_similarity=0.6).is_empty()
+    detection = relation(object_=(20.0, 0.0, 4.0, 9.0))
+    assert RelationIoU().pair(detection, relation(), min_similarity=0.6).is_empty()
 
 
 @pytest.mark.parametrize("similarity", [RelationIoU(), PhraseIoU()], ids=lambda similarity: similarity.name)

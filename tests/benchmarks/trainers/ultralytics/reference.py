@@ -66,11 +66,11 @@ def evaluate(truth: Any, results: list[Row], *, frees: bool, falls_at_once: bool
             objects = [
                 row["bbox"] for row in truth["annotations"] if (row["image_id"], row["category_id"]) == (image, category)
             ]
-            found = [row for row in rows if row["category_id"] == category]
+            detections = [row for row in rows if row["category_id"] == category]
             n += len(objects)
-            scores += [row["score"] for row in found]
-            iou = np.array([[overlap(box, row["bbox"]) for row in found] for box in objects], dtype=np.float32)
-            iou = iou.reshape(len(objects), len(found))
+            scores += [row["score"] for row in detections]
+            iou = np.array([[overlap(box, row["bbox"]) for row in detections] for box in objects], dtype=np.float32)
+            iou = iou.reshape(len(objects), len(detections))
             match = matched_freely if frees else matched_once
             flags.append([match(iou, t) for t in THRESHOLDS])
         order = sorted(range(len(scores)), key=lambda k: -scores[k])

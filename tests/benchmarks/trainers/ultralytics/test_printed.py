@@ -52,8 +52,8 @@ def small(**options: Any) -> apf.Evaluation:
         {"image_id": [1, 2, 3]}, {"category_id": [0, 1, 2], "name": ["cat", "dog", "bird"]},
         pl.DataFrame([BOX | {"image_id": k, "x": 0.0, "category_id": each} for k, each in ((1, 0), (2, 0), (2, 1))]),
     )  # fmt: skip
-    found = [(1, 0.0, 0, 0.9), (1, 50.0, 0, 0.5), (3, 50.0, 2, 0.4)]
-    rows = [BOX | {"image_id": k, "x": x, "category_id": each, "score": score} for k, x, each, score in found]
+    detections = [(1, 0.0, 0, 0.9), (1, 50.0, 0, 0.5), (3, 50.0, 2, 0.4)]
+    rows = [BOX | {"image_id": k, "x": x, "category_id": each, "score": score} for k, x, each, score in detections]
     return apf.evaluate(truth, pl.DataFrame(rows), "ultralytics", **options)
 
 

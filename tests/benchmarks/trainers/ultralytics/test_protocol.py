@@ -230,8 +230,8 @@ def test_the_first_of_equal_labels_stays_in_frames_too() -> None:
     ],
 )  # fmt: skip
 def test_versions_are_those_that_print_alike(version: str, expected: apf.Protocol) -> None:
-    made = apf.ULTRALYTICS.at_version(version)
-    assert made == expected and made.variants == expected.variants
+    protocol = apf.ULTRALYTICS.at_version(version)
+    assert protocol == expected and protocol.variants == expected.variants
     assert apf.ULTRALYTICS.variant("segm").at_version(version) == expected.variant("segm")
 
 

@@ -129,8 +129,8 @@ def test_without_a_taxonomy_categories_are_the_labels(tmp_path: Path) -> None:
 
 
 def test_results_are_lists_by_video(tmp_path: Path) -> None:
-    found = apf.read_results(file(tmp_path, RESULTS))
-    assert found.select("image_id", "category_id", "score", "start_time", "end_time").rows() == [
+    detections = apf.read_results(file(tmp_path, RESULTS))
+    assert detections.select("image_id", "category_id", "score", "start_time", "end_time").rows() == [
         ("v_a", "Archery", 0.75, 20, 29),
         ("v_a", "Long jump", 1, 1.5, 9.25),
         ("v_d", "Archery", 0.5, 0, 1),
@@ -186,12 +186,12 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
     again = apf.read_dataset(path / "truth.json", split="all")
     for table in ("images", "categories", "annotations"):
         expected, given_back = getattr(dataset, table), getattr(again, table)
-        known = [name for name in expected.columns if name in given_back.columns or expected[name].count()]
-        assert_frame_equal(given_back.select(known), expected.select(known), check_exact=True)
+        names = [name for name in expected.columns if name in given_back.columns or expected[name].count()]
+        assert_frame_equal(given_back.select(names), expected.select(names), check_exact=True)
     times = dataset.annotations.select("image_id", "category_id", "start_time", "end_time", score=pl.col("start_time") / 7)
     assert apf.write_results(times, path / "found.json", "activitynet", dataset=dataset).rows() == []
-    found = apf.read_results(times) if times.height else times
-    assert_frame_equal(apf.read_results(path / "found.json").select(found.columns), found, check_exact=True)
+    detections = apf.read_results(times) if times.height else times
+    assert_frame_equal(apf.read_results(path / "found.json").select(detections.columns), detections, check_exact=True)
 
 
 def test_what_is_written_is_as_activitynet_has_it(tmp_path: Path) -> None:
@@ -346,10 +346,10 @@ def test_bad_results_are_refused(data: Any, message: str, tmp_path: Path) -> Non
 
 def test_told_from_the_head(tmp_path: Path) -> None:
     late = {"taxonomy": TAXONOMY * 1000, "database": TRUTH["database"]}  # which begins far behind
-    truth, far, found = file(tmp_path, TRUTH), file(tmp_path, late, "far.json"), file(tmp_path, RESULTS, "found.json")
+    truth, far, detections = file(tmp_path, TRUTH), file(tmp_path, late, "far.json"), file(tmp_path, RESULTS, "found.json")
     coco = file(tmp_path, {"images": [], "annotations": [], "categories": []}, "coco.json")
     coco_found = file(tmp_path, [{"image_id": 1, "results": 1}], "coco_found.json")
-    every = (truth, far, found, coco, coco_found)
+    every = (truth, far, detections, coco, coco_found)
     assert [ActivityNet().fits(see(path), "dataset") for path in every] == [True, True, False, False, False]
     assert [ActivityNet().fits(see(path), "results") for path in every] == [False, False, True, False, False]
     assert [Coco().fits(see(path), "dataset") for path in every[:3]] == [False, False, False]
@@ -370,8 +370,8 @@ SEGMENTS = {
 def test_videos_without_a_database_and_with_a_prefix(of_truth: str, of_results: str, tmp_path: Path) -> None:
     truth = {key.replace("v_", of_truth): video for key, video in VIDEOS.items()}
     (tmp_path / "truth.json").write_text(json.dumps(truth))
-    found = {of_results + key: rows for key, rows in SEGMENTS.items()}
-    (tmp_path / "found.json").write_text(json.dumps({"version": "1.3", "results": found}))
+    results = {of_results + key: rows for key, rows in SEGMENTS.items()}
+    (tmp_path / "found.json").write_text(json.dumps({"version": "1.3", "results": results}))
     ev = apf.evaluate(tmp_path / "truth.json", tmp_path / "found.json", "activitynet")
     assert ev.summary["value"][0] == pytest.approx(1)
     assert sorted(ev.detections["image_id"]) == sorted(truth)

@@ -29,8 +29,10 @@ def evaluate(truth: dict[str, list[Row]], results: list[Row]) -> apf.Evaluation:
 def one_video(annotations: list[Segment], predictions: list[Scored]) -> apf.Evaluation:
     cell = {"image_id": "v", "category_id": "run"}
     truth = [cell | {"start_time": float(start), "end_time": float(end)} for start, end in annotations]
-    found = [cell | {"start_time": float(start), "end_time": float(end), "score": score} for start, end, score in predictions]
-    return evaluate({"images": [{"image_id": "v"}], "annotations": truth}, found)
+    detections = [
+        cell | {"start_time": float(start), "end_time": float(end), "score": score} for start, end, score in predictions
+    ]
+    return evaluate({"images": [{"image_id": "v"}], "annotations": truth}, detections)
 
 
 def ranked(segments: list[Segment]) -> list[Scored]:
@@ -48,8 +50,8 @@ def test_outcomes_by_rank_equal_loops(data: tuple[dict[str, list[Row]], list[Row
         matches = evaluation.matches(threshold).drop_nulls("detection_id").sort("rank")
         for activity in ACTIVITIES:
             of_activity = [[row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results)]
-            found = matches.filter(category_id=activity)["outcome"].to_list()
-            assert found == ["tp" if is_true else "fp" for is_true in judge(*of_activity, threshold)]
+            outcomes = matches.filter(category_id=activity)["outcome"].to_list()
+            assert outcomes == ["tp" if is_true else "fp" for is_true in judge(*of_activity, threshold)]
 
 
 @half_as_often
@@ -108,17 +110,17 @@ def test_list_a_of_the_specification() -> None:
 def test_an_unknown_label_is_an_error() -> None:
     cell = {"image_id": "v", "start_time": 0.0, "end_time": 10.0}
     truth = {"images": [{"image_id": "v"}], "annotations": [cell | {"category_id": "run"}]}
-    found = [cell | {"category_id": label, "score": 0.5} for label in ("run", "dive")]
+    detections = [cell | {"category_id": label, "score": 0.5} for label in ("run", "dive")]
     message = "category_id is not among the categories for detection_id 2; unknown: 'dive'"
     with pytest.raises(UnknownIdError, match=message):
-        evaluate(truth, found)
+        evaluate(truth, detections)
 
 
 def test_videos_without_annotations_count_if_they_are_images() -> None:
     cell = {"category_id": "run", "start_time": 0.0, "end_time": 10.0}
     truth = {"images": [{"image_id": "v"}], "annotations": [cell | {"image_id": "v"}]}
-    found = [cell | {"image_id": video, "score": score} for video, score in (("other", 0.9), ("v", 0.8))]
+    detections = [cell | {"image_id": video, "score": score} for video, score in (("other", 0.9), ("v", 0.8))]
     with pytest.raises(UnknownIdError, match="image_id is not among the images"):
-        evaluate(truth, found)
+        evaluate(truth, detections)
     truth["images"].append({"image_id": "other"})
-    assert evaluate(truth, found)["AP50"] == 0.5
+    assert evaluate(truth, detections)["AP50"] == 0.5

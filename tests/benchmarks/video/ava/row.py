@@ -38,16 +38,16 @@ def judge(truth: list[Row], results: list[Row]) -> list[bool]:
 
 def by_loops(data: Data) -> dict[str, float | None]:
     """AP of each action."""
-    known = {row["image_id"] for row in data[0]["images"]}
-    found: list[Row] = []
-    for frame in known:
+    image_ids = {row["image_id"] for row in data[0]["images"]}
+    detections: list[Row] = []
+    for frame in image_ids:
         own = [row for row in data[1] if row["image_id"] == frame and row["category_id"] in ACTIONS]
         kept = sorted(range(len(own)), key=lambda number: -own[number]["score"])[:MOST]
-        found += [own[number] for number in sorted(kept)]
-    truth = [row for row in data[0]["annotations"] if row["image_id"] in known]
+        detections += [own[number] for number in sorted(kept)]
+    truth = [row for row in data[0]["annotations"] if row["image_id"] in image_ids]
     values: dict[str, float | None] = {}
     for action in ACTIONS:
-        expected, results = ([row for row in rows if row["category_id"] == action] for rows in (truth, found))
+        expected, results = ([row for row in rows if row["category_id"] == action] for rows in (truth, detections))
         values[action] = area_under_envelope(judge(expected, results), len(expected)) if expected else None
     return values
 

@@ -37,8 +37,8 @@ def test_lines_are_annotations(tmp_path: Path) -> None:
 
 def test_results(tmp_path: Path) -> None:
     written(tmp_path, {"found.csv": FOUND})
-    found = apf.read_results(tmp_path / "found.csv")
-    assert found.select("image_id", "category_id", "score", "x", "width").rows() == [
+    detections = apf.read_results(tmp_path / "found.csv")
+    assert detections.select("image_id", "category_id", "score", "x", "width").rows() == [
         ("clip,902.000000", 12, 0.75, 0.25, 0.5), ("clip,903.000000", 12, 0.001, 0, 0.5),
     ]  # fmt: skip
 

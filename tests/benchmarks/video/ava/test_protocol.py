@@ -40,8 +40,8 @@ def one_frame(annotations: list[tuple[str, Any]], results: list[Found], *, other
         return {"image_id": "clip,902.000000", "category_id": action, **dict(zip(BOX, box, strict=True))}
 
     truth = {"images": [{"image_id": name} for name in ("clip,902.000000", "clip,903.000000")]}
-    found = [row(action, box) | {"score": score} for action, box, score in results]
-    return truth | {"annotations": [row(action, box) for action, box in annotations]}, found + (others or [])
+    detections = [row(action, box) | {"score": score} for action, box, score in results]
+    return truth | {"annotations": [row(action, box) for action, box in annotations]}, detections + (others or [])
 
 
 def outside(frame: str, score: float) -> Row:

@@ -37,23 +37,23 @@ def interval_iou(one: Row, other: Row) -> float:
 
 def judge(data: Data, action: str, threshold: float) -> list[str]:
     """The outcomes of the detections of an action, in rank order: annotations choose in the order of the file."""
-    own, ambiguous, found = (
+    own, ambiguous, detections = (
         [row for row in rows if row["category_id"] == name]
         for rows, name in ((data[0]["annotations"], action), (data[0]["annotations"], AMBIGUOUS), (data[1], action))
     )
-    ranked = sorted(found, key=lambda row: (-row["score"], row["image_id"]))
-    taken = set[int]()
+    ranked = sorted(detections, key=lambda row: (-row["score"], row["image_id"]))
+    matched = set[int]()
     for annotation in own:
         best, at = threshold, None
         for number, row in enumerate(ranked):
-            if row["image_id"] == annotation["image_id"] and number not in taken and interval_iou(annotation, row) > best:
+            if row["image_id"] == annotation["image_id"] and number not in matched and interval_iou(annotation, row) > best:
                 best, at = interval_iou(annotation, row), number
         if at is not None:
-            taken.add(at)
+            matched.add(at)
     outcomes = []
     for number, row in enumerate(ranked):
         touches = any(other["image_id"] == row["image_id"] and shared(row, other) > 0 for other in ambiguous)
-        outcomes.append("tp" if number in taken else "ignored" if touches else "fp")
+        outcomes.append("tp" if number in matched else "ignored" if touches else "fp")
     return outcomes
 
 

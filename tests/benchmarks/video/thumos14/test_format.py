@@ -32,8 +32,8 @@ def test_lines_are_intervals(tmp_path: Path) -> None:
 
 def test_results_are_of_classes_by_number_or_name(tmp_path: Path) -> None:
     written(tmp_path, {"found.txt": FOUND})
-    found = apf.read_results(tmp_path / "found.txt")
-    assert found.select("image_id", "category_id", "score", "start_time", "end_time").rows() == [
+    detections = apf.read_results(tmp_path / "found.txt")
+    assert detections.select("image_id", "category_id", "score", "start_time", "end_time").rows() == [
         ("video_test_2", "Diving", 0.95, 60, 70), ("video_test_2", "Diving", 0.9, 0, 10),
         ("video_test_1", "VolleyballSpiking", 0.5, 9, 10),
     ]  # fmt: skip

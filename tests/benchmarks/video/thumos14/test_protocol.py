@@ -36,8 +36,8 @@ def one_video(annotations: list[Segment], ambiguous: list[Segment], predictions:
         return {"image_id": "v", "category_id": name, "start_time": float(start), "end_time": float(end)}
 
     truth = [*(row("Diving", *times) for times in annotations), *(row(AMBIGUOUS, *times) for times in ambiguous)]
-    found = [row("Diving", start, end) | {"score": score} for start, end, score in predictions]
-    return {"images": [{"image_id": "v"}], "annotations": truth}, found
+    detections = [row("Diving", start, end) | {"score": score} for start, end, score in predictions]
+    return {"images": [{"image_id": "v"}], "annotations": truth}, detections
 
 
 @pytest.mark.slow
@@ -86,8 +86,8 @@ def test_eleven_levels_where_the_first_in_the_file_chooses_first(annotations: li
 def test_equal_scores_are_ordered_by_video() -> None:
     cell = {"category_id": "Diving", "start_time": 0.0, "end_time": 10.0}
     truth = {"images": [{"image_id": name} for name in "ba"], "annotations": [cell | {"image_id": "b"}]}
-    found = [cell | {"image_id": name, "score": 0.5} for name in "ba"]
-    assert evaluate((truth, found)).summary["value"][0] == pytest.approx(0.5)
+    detections = [cell | {"image_id": name, "score": 0.5} for name in "ba"]
+    assert evaluate((truth, detections)).summary["value"][0] == pytest.approx(0.5)
 
 
 def test_a_cut_off_matches_anew() -> None:
