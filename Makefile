@@ -16,7 +16,7 @@ ONE_MORE = $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo run-demo environments kits test test-slow test-full test-lowest bench bench-quick bench-shards sample notebooks docs dist clean
+.PHONY: demo run-demo environments kits test test-slow test-full test-lowest bench bench-peers bench-quick bench-shards sample notebooks docs dist clean
 
 demo: .venv/installed
 	@$(MAKE) --no-print-directory run-demo
@@ -63,6 +63,12 @@ test-lowest: .venv-lowest/installed
 # the peers, in an environment of their own
 bench: .venv-bench/installed
 	.venv-bench/bin/python -m tests.speed $(BENCH)
+
+# the times in the README's table, in one run; about half an hour, 16 GB of memory
+bench-peers: .venv-bench/installed
+	.venv-bench/bin/python -m tests.speed --topics detection slices interfaces compare retrieval --sets 450k 5m --runs 3 \
+	  --jobs loaded "100 slices" drop-in twelve resampled text \
+	  --tools apframe hotcoco ultrafast-pycocotools vernier pycocotools pytrec_eval-terrier ir_measures ranx $(BENCH)
 
 # a few of these against the fastest peers, at the end of a change: at most 3 minutes; writes its table into docs/speed.md
 bench-quick: .venv-bench/installed
