@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False  # as in typing, which takes time
 if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
     from types import FrameType
 
 STATUS = 130  # the exit status: 128 plus the number of the signal
@@ -55,15 +56,28 @@ def interrupt(number: int, frame: FrameType | None) -> None:
         os._exit(STATUS)
     if not is_importing:
         raise KeyboardInterrupt
+    _send_again(number)
+
+
+def _send_again(number: int) -> None:
     from threading import Timer
 
     Timer(0.01, os.kill, (os.getpid(), number)).start()
+
+
+def report_lost(lost: UnraisableHookArgs) -> None:
+    """Report an error that Python cannot pass on, such as one in `__del__`; a KeyboardInterrupt is sent again instead."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        _send_again(_signal.SIGINT)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def listen() -> None:
     """Have `interrupt` handle Ctrl-C, unless the process ignores it, as a background process of a script does."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, interrupt)
+        sys.unraisablehook = report_lost
 
 
 if is_command(sys.argv, sys.orig_argv):

@@ -44,6 +44,29 @@ import sys; sys.addaudithook(hear)
 imported, importlib.import_module = importlib.import_module, import_module
 """
 SCRIPT = "import sys\nfrom apframe.__main__ import run\nif __name__ == '__main__':\n    sys.exit(run())\n"  # as pip writes it
+FINALIZERS = """
+import os, signal, time
+import apframe
+
+class Pressing:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Failing:
+    def __del__(self):
+        raise ValueError("mine")
+
+def main():
+    Failing()
+    Pressing()
+    time.sleep(60)
+
+__name__ = "apframe.cli.command"  # inside whose main Ctrl-C is an exception
+try:
+    main()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
 
 
 def interrupted(moment: object, start: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -105,9 +128,22 @@ def test_ctrl_c_at_any_event(moment: int, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (130, "")
 
 
+def test_ctrl_c_in_a_finalizer(tmp_path: Path) -> None:
+    """Python cannot pass on what is raised there, so Ctrl-C comes again. Other errors there are reported as ever."""
+    (tmp_path / "apframe").write_text(FINALIZERS)
+    command = [sys.executable, str(tmp_path / "apframe")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.stdout == "interrupted\n"
+    assert done.stderr.count("Exception ignored") == 1 and done.stderr.endswith("ValueError: mine\n")
+
+
 @pytest.mark.slow
 def test_programs_that_only_import_it_keep_their_ctrl_c() -> None:
-    script = "import signal, apframe; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    script = (
+        "import signal, sys, apframe\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "assert sys.unraisablehook is sys.__unraisablehook__"
+    )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
 
 
