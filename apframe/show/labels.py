@@ -70,7 +70,7 @@ class _Sheet:
     across: float
     down: float
     pixel: float
-    taken: defaultdict[tuple[int, int], list[tuple[float, ...]]] = field(default_factory=lambda: defaultdict(list))  # by cell
+    places: defaultdict[tuple[int, int], list[tuple[float, ...]]] = field(default_factory=lambda: defaultdict(list))  # by cell
 
     def add(self, words: str, is_below: bool, x: float, y: float, width: float, height: float) -> str:
         size, line = self.pixel * _SIZE, self.pixel * _SIZE * _LINE
@@ -86,7 +86,7 @@ class _Sheet:
         places = fitting or [(left, top, left + long, top + high)]
         best = next((place for place in places if not self.covered(place)), None) or min(places, key=self.covered)
         for cell in self.cells(best):
-            self.taken[cell].append(best)
+            self.places[cell].append(best)
         if is_last and len(lines) == 1:  # letters may be narrower than expected
             return f'x="{best[2]:.5g}" y="{best[1] + size:.5g}" font-size="{size:.4g}" text-anchor="end">{escape(words)}</text>'
         start, *others = map(escape, lines)
@@ -102,7 +102,7 @@ class _Sheet:
     def covered(self, place: tuple[float, ...]) -> float:
         """Return the area of other labels that a label at this place covers."""
         left, top, right, bottom = place
-        others = (other for cell in self.cells(place) for other in self.taken[cell])
+        others = (other for cell in self.cells(place) for other in self.places[cell])
         sides = ((min(right, o[2]) - max(left, o[0]), min(bottom, o[3]) - max(top, o[1])) for o in others)
         return sum(wide * tall for wide, tall in sides if wide > 0 and tall > self.pixel / 100)  # lines may touch
 
