@@ -12,6 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
+
+from apframe import ctrl_c
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 120  # give up waiting after this long; even a very slow machine needs less
@@ -60,8 +63,11 @@ def stop_when(started: subprocess.Popen[str], condition: Callable[[], object]) -
 
 @contextmanager
 def interrupted_in(function: str) -> Iterator[None]:
-    """Send Ctrl-C to this process, once, when one of its threads is inside a function of this name."""
-    left = threading.Event()
+    """Send Ctrl-C to this process, once, when one of its threads is inside a function of this name.
+
+    Where Python cannot pass it on, as in a function that is called at each collection of garbage, it is sent again.
+    """
+    left, report = threading.Event(), sys.unraisablehook
 
     def watch() -> None:
         until = time.monotonic() + SECONDS
@@ -75,10 +81,14 @@ def interrupted_in(function: str) -> Iterator[None]:
                     at = at.f_back
             time.sleep(0.01)
 
+    def report_lost(lost: sys.UnraisableHookArgs) -> None:
+        (ctrl_c.report_lost if lost.exc_type is KeyboardInterrupt else report)(lost)
+
     watching = threading.Thread(target=watch)
     watching.start()
     try:
-        yield
+        with patch.object(sys, "unraisablehook", report_lost):
+            yield
     finally:
         left.set()
         watching.join()

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from importlib.machinery import BuiltinImporter
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from apframe import ctrl_c
-from tests.stopping import ROOT
+from tests.stopping import ROOT, SECONDS, interrupted_in
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are a matter of Unix")
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -135,6 +136,19 @@ def test_ctrl_c_in_a_finalizer(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.stdout == "interrupted\n"
     assert done.stderr.count("Exception ignored") == 1 and done.stderr.endswith("ValueError: mine\n")
+
+
+def test_ctrl_c_in_a_finalizer_of_the_tests() -> None:
+    def end_slowly() -> None:
+        time.sleep(SECONDS)
+
+    class Ending:
+        def __del__(self) -> None:
+            end_slowly()
+
+    with interrupted_in("end_slowly"), pytest.raises(KeyboardInterrupt):
+        Ending()
+        time.sleep(SECONDS)
 
 
 @pytest.mark.slow

@@ -31,7 +31,9 @@ N_SHARDS, N_KILLS = 90, 6
 RUN = """
 import itertools, signal, sys, tempfile, threading
 import apframe
+from apframe import ctrl_c
 from apframe.scale import job, shard_source  # after which all is imported
+sys.unraisablehook = ctrl_c.report_lost  # Ctrl-C that Python cannot pass on is sent again
 shards, work, memory, tempfile.tempdir, stop_before = sys.argv[1:]
 numbers, stops = itertools.count(1), {int(stop_before), int(stop_before) + 5} - {0, 5}  # again, so that it does not end
 
